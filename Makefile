@@ -1,0 +1,47 @@
+# The two commands: `make demo` runs the main job on this machine, `make test` passes every test.
+# Both set everything up first. `make setup` does only that.
+
+PYTHON ?= python3.11
+VENV   := .venv
+BIN    := $(VENV)/bin
+TRITON := .triton
+
+.PHONY: setup triton demo test lint types layers lock clean
+
+# A stamp per environment: rebuilt only when what it was built from has changed.
+$(VENV)/.stamp: requirements.lock pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) not found; install Python 3.11 or set PYTHON=python3" >&2; exit 2; }
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+setup: $(VENV)/.stamp
+
+# The demo's model server lives apart: Triton's Python backend wants NumPy 1.
+triton: setup
+	@$(BIN)/python -m load.triton install $(TRITON) --base-python $(PYTHON) || true
+
+demo: triton
+	@$(BIN)/python -m load demo
+
+test: triton lint types layers
+	$(BIN)/python -m pytest
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+layers: setup
+	PYTHONPATH=. $(BIN)/lint-imports
+
+# Names, versions and hashes only; run after a change of dependencies (needs `pip install uv`).
+lock:
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	  --extra dev pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf $(VENV) $(TRITON) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build *.egg-info

@@ -1,0 +1,22 @@
+"""The nouns: request, observation, fleet, objective, decision. Frozen values, no behaviour beyond checks."""
+
+from autoscaler.domain.decision import Binding, Decision, Hold, Numbers, Reason, ScaleTo
+from autoscaler.domain.fleet import Fleet
+from autoscaler.domain.objective import Objective
+from autoscaler.domain.observation import Observation
+from autoscaler.domain.request import DropReason, Outcome, Request
+
+__all__ = [
+    "Binding",
+    "Decision",
+    "DropReason",
+    "Fleet",
+    "Hold",
+    "Numbers",
+    "Objective",
+    "Observation",
+    "Outcome",
+    "Reason",
+    "Request",
+    "ScaleTo",
+]

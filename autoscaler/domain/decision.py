@@ -1,0 +1,158 @@
+"""The answer of the control path: scale to a number of replicas, or hold; with reasons and numbers.
+
+One value is read by all: the platform takes `desired`, the log and the dashboard the numbers, a
+person the sentence that `str()` gives.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why this decision, and not the other."""
+
+    DEMAND_RISES = "demand_rises"
+    DEMAND_FALLS = "demand_falls"
+    IDLE = "idle"
+    WITHIN_BAND = "within_band"
+    SOON_NEEDED = "soon_needed"
+    """Fewer would do now, but not for the whole of a cold start and the hold after it."""
+    SURVIVORS_OVERLOADED = "survivors_overloaded"
+    """Fewer would do by the forecast, but those that stay would be busier than the band allows."""
+    AT_REPLICAS_MIN = "at_replicas_min"
+    AT_REPLICAS_MAX = "at_replicas_max"
+    METRICS_LOST = "metrics_lost"
+    SERVICE_TIME_UNKNOWN = "service_time_unknown"
+    """No service has ended yet; sized by the requests in flight."""
+
+
+class Binding(StrEnum):
+    """Which constraint asked for the most servers."""
+
+    WAIT = "wait"
+    BAND = "band"
+    BACKLOG = "backlog"
+    IN_FLIGHT = "in_flight"
+    REPLICAS_MIN = "replicas_min"
+    REPLICAS_MAX = "replicas_max"
+    STEP = "step"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What the decision was made of. Not-a-number marks what was not known.
+
+    Attributes
+    ----------
+    arrival_rate : float
+        At the door, over the last minutes [1/s].
+    forecast_rate, forecast_rate_p90 : float
+        Predicted one lead time ahead: mean and 0.9 quantile [1/s].
+    service_time_mean, service_scv : float
+        E[S] [s] and squared coefficient of variation [1].
+    offered_load : float
+        forecast_rate * service_time_mean [erlang].
+    lead_time : float
+        From a decision to a ready replica, a high quantile [s].
+    servers_for_wait, servers_for_band, servers_for_backlog : int
+        Slots that each constraint asks for, one lead time ahead [1].
+    replicas_up, replicas_down : int
+        At least so many are needed one lead time ahead; no more than so many over all of it [1].
+    utilization_expected : float
+        offered_load / slots of `desired` replicas [1].
+    """
+
+    arrival_rate: float = float("nan")
+    forecast_rate: float = float("nan")
+    forecast_rate_p90: float = float("nan")
+    service_time_mean: float = float("nan")
+    service_scv: float = float("nan")
+    offered_load: float = float("nan")
+    lead_time: float = float("nan")
+    servers_for_wait: int = 0
+    servers_for_band: int = 0
+    servers_for_backlog: int = 0
+    replicas_up: int = 0
+    replicas_down: int = 0
+    utilization_expected: float = float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleTo:
+    """Change the fleet to `desired` replicas (ready and starting), from `current`."""
+
+    desired: int
+    current: int
+    reason: Reason
+    binding: Binding
+    numbers: Numbers = field(default_factory=Numbers)
+
+    def __str__(self) -> str:
+        verb = "Scale up" if self.desired > self.current else "Scale down"
+        return f"{verb} from {self.current} to {_replicas(self.desired)}: {_because(self)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Keep the fleet as it is, at `desired` replicas (ready and starting)."""
+
+    desired: int
+    reason: Reason
+    binding: Binding
+    numbers: Numbers = field(default_factory=Numbers)
+
+    def __str__(self) -> str:
+        return f"Hold {_replicas(self.desired)}: {_because(self)}"
+
+
+Decision = ScaleTo | Hold
+
+
+def _replicas(count: int) -> str:
+    return f"{count} replica" if count == 1 else f"{count} replicas"
+
+
+_REASON_IN_WORDS = {
+    Reason.DEMAND_RISES: "demand rises",
+    Reason.DEMAND_FALLS: "demand falls",
+    Reason.IDLE: "nothing arrives",
+    Reason.WITHIN_BAND: "utilization stays within the band",
+    Reason.SOON_NEEDED: "fewer would do now, but more are needed before a new one could start",
+    Reason.SURVIVORS_OVERLOADED: "with fewer, those that stay would be too busy",
+    Reason.AT_REPLICAS_MIN: "no fewer are allowed",
+    Reason.AT_REPLICAS_MAX: "no more are allowed",
+    Reason.METRICS_LOST: "no measurement came, and what is not known is not changed",
+    Reason.SERVICE_TIME_UNKNOWN: "no request has been served yet; sized by those in flight",
+}
+
+_BINDING_IN_WORDS = {
+    Binding.WAIT: "the wait objective binds",
+    Binding.BAND: "the utilization band binds",
+    Binding.BACKLOG: "the backlog binds",
+    Binding.IN_FLIGHT: "the requests in flight bind",
+    Binding.REPLICAS_MIN: "the least number of replicas binds",
+    Binding.REPLICAS_MAX: "the greatest number of replicas binds",
+    Binding.STEP: "the step limit binds",
+    Binding.NONE: "",
+}
+
+
+def _because(decision: Decision) -> str:
+    """Put the reason, the numbers and the binding constraint into one sentence."""
+    numbers, parts = decision.numbers, [_REASON_IN_WORDS[decision.reason]]
+    if numbers.offered_load == numbers.offered_load:  # not NaN
+        parts.append(
+            f"{numbers.forecast_rate:.3g}/s expected in {numbers.lead_time:.3g} s "
+            f"(now {numbers.arrival_rate:.3g}/s) x {numbers.service_time_mean:.3g} s "
+            f"= {numbers.offered_load:.3g} erlangs"
+        )
+        parts.append(
+            f"the band asks {numbers.servers_for_band} slots, the wait {numbers.servers_for_wait}"
+            + (f", the backlog {numbers.servers_for_backlog}" if numbers.servers_for_backlog else "")
+        )
+    if words := _BINDING_IN_WORDS[decision.binding]:
+        parts.append(words)
+    if numbers.utilization_expected == numbers.utilization_expected:
+        parts.append(f"{numbers.utilization_expected:.0%} busy expected")
+    return "; ".join(parts) + "."

@@ -1,0 +1,36 @@
+"""The replicas of one pool, as the platform sees them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """How many replicas there are in each state, and what a start costs in time.
+
+    Attributes
+    ----------
+    ready, starting, draining : int
+        Replicas that take requests, that will, and that finish what they hold and then end [1].
+    slots_per_replica : int
+        Requests one replica serves at a time [1].
+    cold_start_mean, cold_start_p90 : float
+        From the decision to readiness, as measured here, or as stated until measured [s].
+    """
+
+    ready: int
+    starting: int
+    draining: int
+    slots_per_replica: int
+    cold_start_mean: float
+    cold_start_p90: float
+
+    def __post_init__(self) -> None:
+        if min(self.ready, self.starting, self.draining) < 0:
+            raise ValueError(f"need replica counts >= 0, got {self.ready}, {self.starting}, {self.draining}")
+        if self.slots_per_replica < 1:
+            raise ValueError(f"need slots_per_replica >= 1, got {self.slots_per_replica}")
+
+    @property
+    def ordered(self) -> int:
+        """Replicas that are or will be of use: ready and starting [1]."""
+        return self.ready + self.starting

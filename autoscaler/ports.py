@@ -1,0 +1,102 @@
+"""What the program asks of the world, on one page.
+
+Adapters implement `ModelServer` and `Platform`; drivers implement the listeners. Each port ships with
+an in-memory fake in `tests/fakes`. What an adapter cannot do it says with an error of `errors.py`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from autoscaler.domain import Decision, DropReason, Fleet, Observation, Outcome, Request
+
+
+class Clock(Protocol):
+    """Two times: one that never jumps, for durations; one of the calendar, for seasons."""
+
+    def now(self) -> float:
+        """Monotonic time [s]."""
+
+    def wall_time(self) -> float:
+        """Seconds since the epoch, UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """One incarnation of a model server: a restart is another replica, with another id."""
+
+    id: str
+    url: str
+    """Base URL of its HTTP port, without a trailing slash."""
+    slots: int
+    """Requests it serves at a time [1]."""
+
+
+class ModelServer(Protocol):
+    """How one kind of server is asked whether it can serve."""
+
+    async def ready(self, url: str) -> bool:
+        """Whether the server at base URL `url` takes requests now; any failure to ask is a no."""
+
+
+class ReplicaListener(Protocol):
+    """What a platform tells the request path about its replicas (the proxy implements it)."""
+
+    def replica_ready(self, replica: Replica) -> None:
+        """It takes requests from now on; also after it was draining or lost, under the same id."""
+
+    def replica_draining(self, replica_id: str) -> None:
+        """It gets nothing new from now on."""
+
+    def replica_lost(self, replica_id: str) -> None:
+        """It is gone, or not ready; forget it as soon as nothing runs on it."""
+
+    def busy_slots(self) -> Mapping[str, int]:
+        """Slots in use by replica id; a replica with none may be absent. Read from the ledger."""
+
+
+class Platform(Protocol):
+    """Where replicas live: local processes, a fixed list, Kubernetes, …"""
+
+    async def start(self, listener: ReplicaListener) -> None:
+        """Find what runs already, report it to `listener`, and keep reporting until `stop`."""
+
+    async def fleet(self) -> Fleet:
+        """How many replicas there are in each state. Raises PlatformUnavailable if nobody can tell."""
+
+    async def scale_to(self, replicas: int) -> None:
+        """Ask for `replicas`, ready and starting together; idempotent; returns before it has come true.
+
+        Raises PlatformUnavailable if it cannot be asked.
+        """
+
+    async def stop(self) -> None:
+        """Let go of everything: what this platform started ends, nothing is left behind."""
+
+
+class RequestListener(Protocol):
+    """Who is told the facts of the request path: the observer of the control path, the metrics.
+
+    `now` is monotonic [s]. Calls come in the order of the facts, from the event loop, and return at once.
+    """
+
+    def arrived(self, request: Request, now: float) -> None:
+        """A request is at the door; whatever becomes of it, `ended` follows once."""
+
+    def started(self, request: Request, now: float) -> None:
+        """It got a slot: its waiting time is over, its service time begins."""
+
+    def slot_freed(self, service_time: float, now: float) -> None:
+        """A slot is free again after `service_time` [s]; once for each `started`."""
+
+    def ended(self, request: Request, outcome: Outcome, now: float, reason: DropReason | None = None) -> None:
+        """It ended; `reason` tells why if the queue let go of it."""
+
+
+class DecisionLog(Protocol):
+    """Where decisions and what they were made from are kept, so that they can be explained and re-run."""
+
+    def record(
+        self, pool: str, observation: Observation | None, fleet: Fleet, decision: Decision, now: float, wall_time: float
+    ) -> None:
+        """Keep one step of the control path; returns at once, is on disk within one interval."""
