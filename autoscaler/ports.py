@@ -97,6 +97,12 @@ class DecisionLog(Protocol):
     """Where decisions and what they were made from are kept, so that they can be explained and re-run."""
 
     def record(
-        self, pool: str, observation: Observation | None, fleet: Fleet, decision: Decision, now: float, wall_time: float
+        self,
+        pool: str,
+        observation: Observation | None,
+        fleet: Fleet,
+        decision: Decision,
+        now: float,
+        wall_time: float,
     ) -> None:
         """Keep one step of the control path; returns at once, is on disk within one interval."""

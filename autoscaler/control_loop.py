@@ -1,0 +1,139 @@
+"""The driver of the control path: every interval, observe, ask the controller, tell the platform.
+
+It is the only part of the control path that waits. What fails outside (the platform cannot be asked, a
+fit breaks) is said, and the loop goes on: the fleet then stays as it is, which is the safe side.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from autoscaler.domain import Decision, Fleet, Observation, ScaleTo
+from autoscaler.errors import AutoscalerError, PlatformUnavailable
+from autoscaler.ports import Clock, DecisionLog, Platform
+from autoscaler.scaling import Controller
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ControlOptions:
+    """How often, and whether at all, the platform is told."""
+
+    interval: float = 10.0
+    """Between decisions [s]; shorter follows faster and logs more."""
+    actuate: bool = True
+    """Whether decisions are carried out; if not, they are made, logged and exported only."""
+    fit_time_limit: float = 60.0
+    """A fit that takes longer is ended and the forecast goes on without it [s]."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlState:
+    """What the last tick knew; for eyes."""
+
+    observation: Observation | None
+    fleet: Fleet
+    decision: Decision
+    wall_time: float
+
+
+class ControlLoop:
+    """One pool's control path in time.
+
+    Parameters
+    ----------
+    observe : callable
+        (now, wall_time) -> Observation of the interval that ends now, or None if it is lost.
+    run_fit : callable
+        (job, time limit [s]) -> awaitable of the job's result; may raise AutoscalerError.
+    """
+
+    def __init__(
+        self,
+        pool: str,
+        controller: Controller,
+        platform: Platform,
+        observe: Callable[[float, float], Observation | None],
+        decisions: DecisionLog,
+        clock: Clock,
+        options: ControlOptions,
+        run_fit: Callable[[Callable[[], Any], float], Awaitable[Any]],
+    ) -> None:
+        self._pool = pool
+        self._controller = controller
+        self._platform = platform
+        self._observe = observe
+        self._decisions = decisions
+        self._clock = clock
+        self._options = options
+        self._run_fit = run_fit
+        self._fit: asyncio.Task[None] | None = None
+        self._fleet: Fleet | None = None
+        self.state: ControlState | None = None
+
+    async def run(self) -> None:
+        """Tick for ever, at even times; a tick that is missed is not made up for."""
+        due = self._clock.now()
+        try:
+            while True:
+                due = max(due + self._options.interval, self._clock.now())
+                await asyncio.sleep(due - self._clock.now())
+                await self.tick()
+        finally:
+            if self._fit is not None:
+                self._fit.cancel()
+                await asyncio.gather(self._fit, return_exceptions=True)
+
+    async def tick(self) -> None:
+        """One interval: observe, decide, actuate; and start a fit if one is due."""
+        now, wall_time = self._clock.now(), self._clock.wall_time()
+        observation = self._observe(now, wall_time)
+        reachable = await self._ask_fleet()
+        if self._fleet is None:
+            return
+        decision = self._controller.step(observation, self._fleet, now)
+        self._decisions.record(self._pool, observation, self._fleet, decision, now, wall_time)
+        self.state = ControlState(observation, self._fleet, decision, wall_time)
+        if isinstance(decision, ScaleTo):
+            log.info("scale", pool=self._pool, desired=decision.desired, why=str(decision))
+        if reachable and self._options.actuate:
+            await self._actuate(decision)
+        self._start_fit_if_due(now)
+
+    async def _ask_fleet(self) -> bool:
+        """Ask the platform what there is; whether it answered."""
+        try:
+            self._fleet = await self._platform.fleet()
+        except PlatformUnavailable as error:
+            log.warning(
+                "platform cannot be asked; the fleet is left as it is", pool=self._pool, error=str(error)
+            )
+            return False
+        return True
+
+    async def _actuate(self, decision: Decision) -> None:
+        try:
+            await self._platform.scale_to(decision.desired)
+        except PlatformUnavailable as error:
+            log.warning("platform refused; asked again next interval", pool=self._pool, error=str(error))
+
+    def _start_fit_if_due(self, now: float) -> None:
+        if self._fit is not None and not self._fit.done():
+            return
+        job = self._controller.refit_due(now)
+        if job is not None:
+            self._fit = asyncio.create_task(self._run_and_adopt(job), name=f"fit {self._pool}")
+
+    async def _run_and_adopt(self, job: Callable[[], Any]) -> None:
+        try:
+            fitted = await self._run_fit(job, self._options.fit_time_limit)
+        except AutoscalerError as error:
+            log.warning("no new forecast; the last one goes on", pool=self._pool, error=str(error))
+            return
+        self._controller.adopt(fitted, self._clock.now())
+        if fitted.failure:
+            log.warning("no forecast from this history", pool=self._pool, error=fitted.failure)

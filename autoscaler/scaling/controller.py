@@ -1,0 +1,180 @@
+"""The control path on one page: observe, estimate, forecast, size, decide.
+
+A controller is a pure machine: the same observations, fleets and times give the same decisions, in
+production, in replay and in a test. It never reads a clock and never fits a model: a fit that is due is
+handed to the driver, which runs it where it likes and gives back what came of it.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import ceil, isnan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autoscaler.domain import Binding, Decision, Fleet, Hold, Numbers, Objective, Observation, Reason
+from autoscaler.scaling.decide import Wanted, decide
+from autoscaler.scaling.estimate import Estimate, Estimator
+from autoscaler.scaling.forecast import Demand, DemandForecast, Fitted
+from autoscaler.scaling.options import DecisionPolicy
+from autoscaler.scaling.size import Need, need, replicas_for, servers_for_backlog
+from autoscaler.scaling.window import RecentQuantile
+from forecasting.forecaster import Forecaster
+from forecasting.holt_winters import HoltWinters
+
+_RECENT_QUANTILE = 0.75
+"""What was wanted recently, without the jitter of a few intervals."""
+_WORTH_A_REPLICA = 1.0
+"""Arrivals expected over lead time and hold, below which an idle pool may go to zero [requests]."""
+
+
+class Controller:
+    """Turns one interval's observation into a decision.
+
+    Parameters
+    ----------
+    objective : Objective
+        The wait and the band to keep.
+    policy : DecisionPolicy, optional
+        Limits, memories and the season.
+    forecaster : Forecaster, optional
+        Not fitted yet; by default Holt-Winters with the season of `policy`.
+    """
+
+    def __init__(
+        self, objective: Objective, policy: DecisionPolicy | None = None, forecaster: Forecaster | None = None
+    ) -> None:
+        self._objective = objective
+        self._policy = policy or DecisionPolicy()
+        self._estimator = Estimator(self._policy.service_memory)
+        self._forecast = DemandForecast(
+            self._policy, forecaster or HoltWinters(season_length=self._policy.season_length)
+        )
+        self._recently = RecentQuantile(self._policy.scale_down_hold, _RECENT_QUANTILE)
+        self._first_step: float | None = None
+        self._last_step: float | None = None
+        self._last_arrival: float | None = None
+
+    def warm(self, history: NDArray[np.float64], interval: float, end_wall_time: float) -> None:
+        """Learn from before the start.
+
+        Parameters
+        ----------
+        history : ndarray, shape (n_intervals,)
+            Arrivals in each history interval, oldest first; NaN where none were measured [requests].
+        interval : float
+            Length of a history interval [s].
+        end_wall_time : float
+            Calendar time at the end of the last one [s since the epoch].
+        """
+        self._forecast.warm(history, interval, end_wall_time)
+
+    def step(self, observation: Observation | None, fleet: Fleet, now: float) -> Decision:
+        """Turn one interval's observation into `ScaleTo` or `Hold`, with its reasons.
+
+        Parameters
+        ----------
+        observation : Observation or None
+            None if the interval could not be measured: then nothing is changed.
+        fleet : Fleet
+            As the platform sees it now.
+        now : float
+            [s], monotonic.
+        """
+        elapsed = 0.0 if self._last_step is None else now - self._last_step
+        self._last_step = now
+        if self._first_step is None:
+            self._first_step = now
+        self._forecast.update(observation, now, elapsed)
+        if observation is None:
+            return Hold(fleet.ordered, Reason.METRICS_LOST, Binding.NONE)
+        if observation.arrivals or observation.in_flight or self._last_arrival is None:
+            self._last_arrival = now
+        estimate = self._estimator.update(observation)
+        lead_time = fleet.cold_start_p90 + observation.interval
+        self._forecast.learn_error(observation, lead_time, now)
+        demand = self._forecast.demand(lead_time, self._policy.scale_down_hold)
+        wanted, numbers = self._want(demand, estimate, observation, fleet, now)
+        decision = decide(wanted, fleet, self._objective, self._policy, numbers)
+        return _with_utilization(decision, fleet.slots_per_replica)
+
+    def refit_due(self, now: float) -> Callable[[], Fitted] | None:
+        """Hand out a fit if one is due: a picklable callable without arguments, for `adopt`."""
+        return self._forecast.refit_due(now)
+
+    def adopt(self, fitted: Fitted, now: float) -> None:
+        """Take over what a job of `refit_due` returned."""
+        self._forecast.adopt(fitted)
+
+    def _want(
+        self, demand: Demand, estimate: Estimate, observation: Observation, fleet: Fleet, now: float
+    ) -> tuple[Wanted, Numbers]:
+        """Size for one lead time ahead and for all of it, and put it in replicas."""
+        lead_time = fleet.cold_start_p90 + observation.interval
+        offered_load = demand.lead.predicted * estimate.service_time_mean
+        catch_up_time = max(self._policy.catch_up_time, lead_time)
+        backlog = servers_for_backlog(observation.queue_depth, offered_load, estimate, catch_up_time)
+        idle = self._idle(now)
+        if idle and demand.peak.predicted * (lead_time + self._policy.scale_down_hold) < _WORTH_A_REPLICA:
+            ahead = throughout = _NOTHING
+        elif estimate.service_known:
+            ahead = need(demand.lead, estimate, self._objective, backlog)
+            throughout = need(demand.peak, estimate, self._objective, backlog)
+        else:
+            ahead = throughout = _need_of(observation.in_flight, fleet, self._objective)
+        slots = fleet.slots_per_replica
+        enough = replicas_for(throughout.aim, slots)
+        self._recently.add(enough, now)
+        wanted = Wanted(
+            least=replicas_for(ahead.least, slots),
+            aim=replicas_for(ahead.aim, slots),
+            enough=enough,
+            most=max(enough, throughout.most // slots),
+            recently=self._recently.value() if self._watched_a_hold(now) else max(enough, fleet.ordered),
+            busy=observation.busy_slots_mean + observation.queue_depth,
+            idle=idle,
+            service_known=estimate.service_known,
+            binding_up=ahead.binding,
+            binding_down=throughout.binding,
+        )
+        numbers = Numbers(
+            arrival_rate=estimate.arrival_rate,
+            forecast_rate=demand.lead.predicted,
+            forecast_rate_p90=demand.lead.quantile(0.9),
+            service_time_mean=estimate.service_time_mean,
+            service_scv=estimate.service_scv,
+            offered_load=offered_load,
+            lead_time=lead_time,
+            servers_for_wait=ahead.wait,
+            servers_for_band=ahead.band,
+            servers_for_backlog=backlog,
+            replicas_up=wanted.least,
+            replicas_down=wanted.most,
+        )
+        return wanted, numbers
+
+    def _watched_a_hold(self, now: float) -> bool:
+        """Whether enough has been seen to let go: what a predecessor left running is kept till then."""
+        return self._first_step is not None and now - self._first_step >= self._policy.scale_down_hold
+
+    def _idle(self, now: float) -> bool:
+        """Whether nothing has come and nothing was there for a whole hold."""
+        return self._last_arrival is not None and now - self._last_arrival >= self._policy.scale_down_hold
+
+
+_NOTHING = Need(wait=0, band=0, band_aim=0, band_most=0)
+
+
+def _need_of(in_flight: int, fleet: Fleet, objective: Objective) -> Need:
+    """While no service time is known: room for the requests in flight, and no less than there is."""
+    room = ceil(in_flight / objective.utilization_high)
+    there = fleet.ordered * fleet.slots_per_replica
+    return Need(wait=0, band=room, band_aim=room, band_most=max(room, there))
+
+
+def _with_utilization(decision: Decision, slots_per_replica: int) -> Decision:
+    numbers = decision.numbers
+    if not decision.desired or isnan(numbers.offered_load):
+        return decision
+    expected = min(1.0, numbers.offered_load / (decision.desired * slots_per_replica))
+    return replace(decision, numbers=replace(numbers, utilization_expected=expected))

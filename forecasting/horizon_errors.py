@@ -1,0 +1,123 @@
+"""How wrong point forecasts have been, by step of the horizon; hence how wrong the next ones may be.
+
+Each interval a forecaster says what it expects 1, 2, 3, … 48 steps ahead; when the count comes, it is
+compared with all that was said about it. The squared error e² at a step is modelled by the load μ:
+
+    E[e²] = φ μ + c² μ²          φ >= 1: dispersion of counts (1 = Poisson);  c: relative model error
+
+φ and c come from running sums weighted by 1/μ, so that the total squared error is kept and the busy
+hours, which carry it, decide; relative errors of quiet nights, however large, do not. (Mean squared
+*relative* errors were tried first elsewhere and doubled the fleet.) A single error counts for at most
+`OUTLIER` standard deviations: one spike must not widen the forecasts of weeks.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from forecasting.distribution import Array
+from forecasting.forecaster import Stateful
+
+Steps = npt.NDArray[np.integer[Any]]
+"""Steps ahead, each >= 1."""
+
+STEPS: Steps = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48])
+"""Steps at which errors are kept; between them coefficients are interpolated, beyond the last it holds."""
+STEP_MAX = int(STEPS[-1])
+COLUMNS = np.arange(len(STEPS))
+OUTLIER = 4.0
+"""Standard deviations beyond which an error is taken at this bound."""
+RELATIVE_ERROR_PRIOR = 0.3
+"""c before anything was measured at a step; weighs as much as one observation."""
+DETERMINANT_MIN = 1e-6
+"""Below this (relative) the load was too even to tell φ and c apart; all goes to c."""
+
+
+class HorizonErrors(Stateful):
+    """Running second moments of errors, by step ahead.
+
+    Parameters
+    ----------
+    memory : int
+        Intervals after which an error has lost 63 % of its weight, >= 1.
+    """
+
+    def __init__(self, memory: int = 1000) -> None:
+        if memory < 1:
+            raise ValueError(f"need memory >= 1 interval, got {memory}")
+        self.memory = memory
+        self.clock_ = 0
+        self.said_ = np.full((STEP_MAX, len(STEPS)), np.nan)
+        # Rows: n, Σμ, Σμ², Σμ³, Σe², Σe²μ; a column a step.
+        self.sums_ = np.zeros((6, len(STEPS)))
+
+    def score(self, count: float) -> float:
+        """Learn from the `count` of the interval that has just ended.
+
+        Returns
+        -------
+        float
+            The largest error of one step ahead that is still to be believed [requests].
+        """
+        points = self.said_[(self.clock_ - STEPS) % STEP_MAX, COLUMNS]
+        known = ~np.isnan(points)
+        points = np.where(known, points, 0.0)
+        squares = points * points
+        sums = self.sums_
+        typical = (sums[4] + RELATIVE_ERROR_PRIOR**2 * squares) / (sums[1] + points + 1e-9) * points
+        bounds = OUTLIER**2 * (typical + 1.0)
+        errors = np.minimum((count - points) ** 2, bounds)
+        news = np.array((np.ones_like(points), points, squares, squares * points, errors, errors * points))
+        self.sums_ = np.where(known, sums * (1 - 1 / self.memory) + news, sums)
+        return float(bounds[0] ** 0.5) if known[0] else np.inf
+
+    def expect(self, points: Array) -> None:
+        """Note what is expected at `STEPS` ahead of now, shape (n_steps,); one interval has passed."""
+        self.said_[self.clock_ % STEP_MAX] = points
+        self.clock_ += 1
+
+    def variances(self, means: Array, steps: Steps) -> Array:
+        """Return the predictive variance of counts with the given means at the given steps ahead.
+
+        Parameters
+        ----------
+        means : Array, shape (n,)
+            Point forecasts >= 0 [requests per interval].
+        steps : Steps, shape (n,)
+            Steps ahead, >= 1.
+        """
+        dispersion, relative = self.coefficients()
+        phi, c2 = np.interp(steps, STEPS, dispersion), np.interp(steps, STEPS, relative)
+        return np.asarray(phi * means + c2 * means**2)
+
+    def coefficients(self) -> tuple[Array, Array]:
+        """Return φ and c² at `STEPS`, each shape (n_steps,).
+
+        A step without enough errors of its own leans on the one before it.
+        """
+        phi, c2 = _regress(self.sums_)
+        count = self.sums_[0]
+        dispersion, relative = 1.0, RELATIVE_ERROR_PRIOR**2
+        for k in COLUMNS:
+            share = count[k] / (count[k] + 1.0)
+            dispersion += share * (phi[k] - dispersion)
+            relative += share * (c2[k] - relative)
+            phi[k], c2[k] = dispersion, relative
+        return phi, c2
+
+
+def _regress(sums: Array) -> tuple[Array, Array]:
+    """Solve e² = φ μ + c² μ² by least squares with weights 1/μ, under φ >= 1 and c² >= 0."""
+    _, m1, m2, m3, e2, e2m = sums
+    seen = m1 > 0
+    m1, m2, m3 = (np.where(seen, m, 1.0) for m in (m1, m2, m3))
+    determinant = m1 * m3 - m2**2
+    told_apart = determinant > DETERMINANT_MIN * m1 * m3
+    determinant = np.where(told_apart, determinant, 1.0)
+    phi = np.where(told_apart, (e2 * m3 - e2m * m2) / determinant, 1.0)
+    c2 = (m1 * e2m - m2 * e2) / determinant
+    only_dispersion = told_apart & (c2 < 0)
+    phi = np.maximum(np.where(only_dispersion, e2 / m1, phi), 1.0)
+    c2 = np.where(told_apart & (phi > 1), c2, (e2 - m1) / m2)
+    return np.where(seen, phi, 1.0), np.where(seen & ~only_dispersion, np.maximum(c2, 0.0), 0.0)

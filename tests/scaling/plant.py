@@ -1,0 +1,76 @@
+"""A fluid model of a pool, for scripts of the controller: no randomness, no waiting in real time.
+
+Arrivals come at a given rate, are served in `service` seconds, queue when slots are short; replicas start
+after `start` seconds. It is deliberately simple: tests of the controller need a world that answers.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from autoscaler.domain import Decision, Fleet, Observation
+from autoscaler.scaling import Controller
+
+
+@dataclass
+class Plant:
+    """A pool that obeys the decisions of a controller."""
+
+    controller: Controller
+    replicas: int
+    service: float = 10.0
+    start: float = 60.0
+    slots: int = 1
+    interval: float = 10.0
+    supply: int = 10_000
+    now: float = 0.0
+    queue: float = 0.0
+    busy: float = 0.0
+    starting: list[float] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+
+    def run(self, duration: float, rate: float | Callable[[float], float], *, measured: bool = True) -> None:
+        """Let `duration` [s] pass under `rate` [1/s]."""
+        for _ in range(round(duration / self.interval)):
+            self.now += self.interval
+            self.starting, ready = (
+                [at for at in self.starting if at > self.now],
+                [at for at in self.starting if at <= self.now],
+            )
+            self.replicas += len(ready)
+            observation = self._serve(rate(self.now) if callable(rate) else rate)
+            fleet = Fleet(self.replicas, len(self.starting), 0, self.slots, self.start, self.start)
+            decision = self.controller.step(observation if measured else None, fleet, self.now)
+            self.decisions.append(decision)
+            self._obey(decision.desired)
+            self.sizes.append(self.replicas + len(self.starting))
+
+    def _serve(self, rate: float) -> Observation:
+        arrivals = rate * self.interval
+        capacity = self.replicas * self.slots * self.interval / self.service
+        offered = self.queue + arrivals
+        served = min(offered, capacity)
+        self.queue = offered - served
+        self.busy = served * self.service / self.interval
+        return Observation(
+            interval=self.interval,
+            arrivals=round(arrivals),
+            completions=round(served),
+            service_time_sum=round(served) * self.service,
+            service_time_square_sum=2 * round(served) * self.service**2,
+            busy_slots_mean=self.busy,
+            in_flight=round(self.queue + self.busy),
+            queue_depth=int(self.queue),
+            oldest_wait=0.0 if rate == 0 else self.queue / rate,
+            wall_time=1e6 + self.now,
+        )
+
+    def _obey(self, desired: int) -> None:
+        missing = desired - self.replicas - len(self.starting)
+        if missing > 0:
+            room = max(0, self.supply - self.replicas - len(self.starting))
+            self.starting += [self.now + self.start] * min(missing, room)
+        else:
+            ended = min(-missing, len(self.starting))
+            del self.starting[len(self.starting) - ended :]
+            self.replicas += missing + ended
