@@ -36,7 +36,7 @@ types: setup
 	$(BIN)/mypy
 
 layers: setup
-	PYTHONPATH=. $(BIN)/lint-imports
+	PYTHONPATH=. $(BIN)/lint-imports --no-logo
 
 # Names, versions and hashes only; run after a change of dependencies (needs `pip install uv`).
 lock:

@@ -5,8 +5,9 @@ fit breaks) is said, and the loop goes on: the fleet then stays as it is, which 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from math import nan
 from typing import Any
 
 import structlog
@@ -17,6 +18,8 @@ from autoscaler.ports import Clock, DecisionLog, Platform
 from autoscaler.scaling import Controller
 
 log = structlog.get_logger(__name__)
+
+_OCCUPANCY_INTERVALS = 30  # of which the rolling occupancy is a mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,10 @@ class ControlState:
     fleet: Fleet
     decision: Decision
     wall_time: float
+    occupancy: float
+    """Busy slots / slots over the last interval [1]; NaN if there were none."""
+    occupancy_rolling: float
+    """The same over the last intervals [1]."""
 
 
 class ControlLoop:
@@ -48,6 +55,8 @@ class ControlLoop:
     ----------
     observe : callable
         (now, wall_time) -> Observation of the interval that ends now, or None if it is lost.
+    logs : sequence of DecisionLog
+        Told every decision.
     run_fit : callable
         (job, time limit [s]) -> awaitable of the job's result; may raise AutoscalerError.
     """
@@ -58,7 +67,7 @@ class ControlLoop:
         controller: Controller,
         platform: Platform,
         observe: Callable[[float, float], Observation | None],
-        decisions: DecisionLog,
+        logs: Sequence[DecisionLog],
         clock: Clock,
         options: ControlOptions,
         run_fit: Callable[[Callable[[], Any], float], Awaitable[Any]],
@@ -67,12 +76,14 @@ class ControlLoop:
         self._controller = controller
         self._platform = platform
         self._observe = observe
-        self._decisions = decisions
+        self._logs = tuple(logs)
         self._clock = clock
         self._options = options
         self._run_fit = run_fit
         self._fit: asyncio.Task[None] | None = None
         self._fleet: Fleet | None = None
+        self._slots_before = 0
+        self._recent: list[tuple[float, float]] = []
         self.state: ControlState | None = None
 
     async def run(self) -> None:
@@ -96,13 +107,33 @@ class ControlLoop:
         if self._fleet is None:
             return
         decision = self._controller.step(observation, self._fleet, now)
-        self._decisions.record(self._pool, observation, self._fleet, decision, now, wall_time)
-        self.state = ControlState(observation, self._fleet, decision, wall_time)
+        for each in self._logs:
+            each.record(self._pool, observation, self._fleet, decision, now, wall_time)
+        self._remember(observation, self._fleet)
+        self.state = ControlState(
+            observation,
+            self._fleet,
+            decision,
+            wall_time,
+            _occupancy(self._recent[-1:]),
+            _occupancy(self._recent),
+        )
         if isinstance(decision, ScaleTo):
             log.info("scale", pool=self._pool, desired=decision.desired, why=str(decision))
         if reachable and self._options.actuate:
             await self._actuate(decision)
         self._start_fit_if_due(now)
+
+    def _remember(self, observation: Observation | None, fleet: Fleet) -> None:
+        """Keep slot time in use and slot time there; slots are those between the last tick and this one."""
+        slots = fleet.ready * fleet.slots_per_replica
+        if observation is not None:
+            there = (slots + self._slots_before) / 2
+            self._recent.append(
+                (observation.busy_slots_mean * observation.interval, there * observation.interval)
+            )
+            del self._recent[:-_OCCUPANCY_INTERVALS]
+        self._slots_before = slots
 
     async def _ask_fleet(self) -> bool:
         """Ask the platform what there is; whether it answered."""
@@ -137,3 +168,9 @@ class ControlLoop:
         self._controller.adopt(fitted, self._clock.now())
         if fitted.failure:
             log.warning("no forecast from this history", pool=self._pool, error=fitted.failure)
+
+
+def _occupancy(slot_time: Sequence[tuple[float, float]]) -> float:
+    """Slot time in use over slot time there [1]."""
+    there = sum(each[1] for each in slot_time)
+    return sum(each[0] for each in slot_time) / there if there else nan

@@ -44,8 +44,11 @@ PROFILE_SEASONS_MAX = 3
 """Seasons, the oldest, whose mean the seasonal profile starts from."""
 SPIKE_RATIO, SPIKE_COUNTS = 3.0, 5.0
 """A phase of the profile above 3 x (median of itself and two neighbours each side) + 5 is a spike."""
-SEASON_MIN = 0.05
-"""A multiplicative season below this share of the level does not divide: quiet nights do not shout."""
+SEASON_MIN = 0.25
+"""A multiplicative season below this does not divide the error: a few requests more at night say little
+of the level of the day, though they are many times what was expected."""
+POSITIVE_MIN = 0.01
+"""Least count and season, relative to the mean, that a multiplicative model is estimated with."""
 SEASON_MAX = 100.0
 LEVEL_MIN = 1.0
 """A level below one count tells nothing of the shape of a multiplicative season."""
@@ -176,7 +179,7 @@ class HoltWinters(PointForecaster):
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # a search that did not converge still found something
             model = ExponentialSmoothing(
-                counts / scale if additive else np.maximum(counts / scale, SEASON_MIN**2),
+                counts / scale if additive else np.maximum(counts / scale, POSITIVE_MIN**2),
                 trend="add" if trended else None,
                 damped_trend=trended,
                 seasonal="add" if additive else "mul",
@@ -184,7 +187,7 @@ class HoltWinters(PointForecaster):
                 initialization_method="known",
                 initial_level=self.level_ / scale,
                 initial_trend=0.0 if trended else None,
-                initial_seasonal=self.season_ / scale if additive else np.maximum(self.season_, SEASON_MIN),
+                initial_seasonal=self.season_ / scale if additive else np.maximum(self.season_, POSITIVE_MIN),
                 bounds=SMOOTHING_BOUNDS | (TREND_BOUNDS if trended else {}),
             )
             start = (

@@ -29,7 +29,9 @@ COLUMNS = np.arange(len(STEPS))
 OUTLIER = 4.0
 """Standard deviations beyond which an error is taken at this bound."""
 RELATIVE_ERROR_PRIOR = 0.3
-"""c before anything was measured at a step; weighs as much as one observation."""
+"""c before anything was measured at a step; after n errors it weighs 1/(1 + n²)."""
+LOAD_MIN = 0.01
+"""A load below this is taken as this in the sums [requests]."""
 DETERMINANT_MIN = 1e-6
 """Below this (relative) the load was too even to tell φ and c apart; all goes to c."""
 
@@ -63,14 +65,19 @@ class HorizonErrors(Stateful):
         points = self.said_[(self.clock_ - STEPS) % STEP_MAX, COLUMNS]
         known = ~np.isnan(points)
         points = np.where(known, points, 0.0)
-        squares = points * points
+        load = np.maximum(points, LOAD_MIN)
+        square = load * load
         sums = self.sums_
-        typical = (sums[4] + RELATIVE_ERROR_PRIOR**2 * squares) / (sums[1] + points + 1e-9) * points
+        typical = (sums[4] + RELATIVE_ERROR_PRIOR**2 * square) / (sums[1] + load) * load
         bounds = OUTLIER**2 * (typical + 1.0)
         errors = np.minimum((count - points) ** 2, bounds)
-        news = np.array((np.ones_like(points), points, squares, squares * points, errors, errors * points))
+        news = np.array((np.ones_like(load), load, square, square * load, errors, errors * load))
         self.sums_ = np.where(known, sums * (1 - 1 / self.memory) + news, sums)
-        return float(bounds[0] ** 0.5) if known[0] else np.inf
+        if not known[0]:
+            return np.inf
+        # Not less than the mean over all loads: at night a small error is a large one, and harmless.
+        mean_square = self.sums_[4, 0] / self.sums_[0, 0]
+        return float(max(bounds[0], OUTLIER**2 * (mean_square + 1.0)) ** 0.5)
 
     def expect(self, points: Array) -> None:
         """Note what is expected at `STEPS` ahead of now, shape (n_steps,); one interval has passed."""
@@ -100,7 +107,7 @@ class HorizonErrors(Stateful):
         count = self.sums_[0]
         dispersion, relative = 1.0, RELATIVE_ERROR_PRIOR**2
         for k in COLUMNS:
-            share = count[k] / (count[k] + 1.0)
+            share = count[k] ** 2 / (count[k] ** 2 + 1.0)
             dispersion += share * (phi[k] - dispersion)
             relative += share * (c2[k] - relative)
             phi[k], c2[k] = dispersion, relative

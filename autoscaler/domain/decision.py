@@ -47,8 +47,8 @@ class Numbers:
     ----------
     arrival_rate : float
         At the door, over the last minutes [1/s].
-    forecast_rate, forecast_rate_p90 : float
-        Predicted one lead time ahead: mean and 0.9 quantile [1/s].
+    forecast_rate, forecast_rate_p10, forecast_rate_p90 : float
+        Predicted one lead time ahead: what is sized for, and 0.1 and 0.9 quantiles [1/s].
     service_time_mean, service_scv : float
         E[S] [s] and squared coefficient of variation [1].
     offered_load : float
@@ -65,6 +65,7 @@ class Numbers:
 
     arrival_rate: float = float("nan")
     forecast_rate: float = float("nan")
+    forecast_rate_p10: float = float("nan")
     forecast_rate_p90: float = float("nan")
     service_time_mean: float = float("nan")
     service_scv: float = float("nan")

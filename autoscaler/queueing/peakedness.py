@@ -13,7 +13,10 @@ Sources: Eckberg, "Generalized peakedness of teletraffic processes", 10th Intern
 (1983); Whitt, "Approximations for the GI/G/m queue", Production and Operations Management 2 (1993).
 """
 
+import math
+
 import numpy as np
+from scipy import signal
 
 from autoscaler.queueing.elementwise import Array, Number, require, result
 
@@ -153,25 +156,14 @@ def peakedness_of_counts(counts: Array, interval: float, service_time_mean: floa
     if not n.any():
         return 1.0
     # Expected number in service at the end of each interval, given the counts: a filter that forgets.
-    kept = np.exp(-interval / service_time_mean)
+    kept = math.exp(-interval / service_time_mean)
     entering = (1.0 - kept) * service_time_mean / interval
-    start = entering / (1.0 - kept) * n.mean()
-    in_service = np.empty_like(n)
-    for k, count in enumerate(n):
-        start = kept * start + entering * count
-        in_service[k] = start
+    steady = entering / (1.0 - kept) * n.mean()
+    in_service, _ = signal.lfilter([entering], [1.0, -kept], n, zi=[kept * steady])
     # Given the arrivals, each of them is there or not: Var[N] = Var[E[N | arrivals]] + sum of p (1 - p).
-    weights_square = _square_sum(interval, service_time_mean)
+    presence_square_sum = entering**2 / (1.0 - kept**2)
     mean = in_service.mean()
-    spread = mean - n.mean() * weights_square
-    return float((in_service.var() + spread) / mean)
-
-
-def _square_sum(interval: float, service_time_mean: float) -> float:
-    """Sum over the ages of the squared probability to be still in service, for one arrival an interval."""
-    kept = np.exp(-interval / service_time_mean)
-    entering = (1.0 - kept) * service_time_mean / interval
-    return float(entering**2 / (1.0 - kept**2))
+    return float((in_service.var() - n.mean() * presence_square_sum) / mean + 1.0)
 
 
 def _overlap(service_scv: Number | float) -> Array:

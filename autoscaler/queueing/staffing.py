@@ -149,7 +149,8 @@ def servers_for_mean_wait(
             )
         )
         mean = np.minimum(mean, 1e300)  # infinite in overload
-        return (mean - wait_mean) / (mean + wait_mean)
+        missing: Array = (mean - wait_mean) / (mean + wait_mean)
+        return missing
 
     load = np.asarray(arrival_rate * service_time_mean)
     return int(fewest(excess, np.floor(load), load + np.sqrt(load)))

@@ -140,6 +140,7 @@ class Controller:
         numbers = Numbers(
             arrival_rate=estimate.arrival_rate,
             forecast_rate=demand.lead.predicted,
+            forecast_rate_p10=demand.lead.quantile(0.1),
             forecast_rate_p90=demand.lead.quantile(0.9),
             service_time_mean=estimate.service_time_mean,
             service_scv=estimate.service_scv,

@@ -1,10 +1,10 @@
 """Demand one lead time ahead, as a distribution.
 
 Three layers, each correcting the one before. A *seasonal forecast* says what this time of day is like;
-there is none until a season is known. The *nowcast* compares it with the last minutes: the forecast is
-the prior, the counts are the data, so that Poisson noise is ignored and a wrong forecast is overruled.
-Without a forecast the mean over a longer while takes its place. The *lead error* is how far off all this has been, one
-lead time ahead: the law of came / predicted, which spreads the mean into a distribution.
+there is none until a season is known, and the mean over a longer while takes its place. The *nowcast*
+compares it with the last minutes: the forecast is the prior, the counts are the data, so that Poisson
+noise is ignored and a wrong forecast is overruled. The *lead error* is how far off all this has been, one
+lead time ahead: the law of came / predicted, which spreads the one number into a distribution.
 
 The forecast is of demand, which users make; never of replicas, which we make ourselves. Fits take
 seconds, so they are handed out as jobs and never run here.

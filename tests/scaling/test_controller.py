@@ -137,7 +137,14 @@ def test_a_decision_explains_itself_in_a_sentence():
     plant.run(600.0, rate=2.0)
     ups = [d for d in plant.decisions if isinstance(d, ScaleTo)]
     sentence = str(ups[0])
-    for fact in ("Scale up from 4 to", "expected in 70 s", "x 10 s", "erlangs", "the band asks", "busy expected"):
+    for fact in (
+        "Scale up from 4 to",
+        "expected in 70 s",
+        "x 10 s",
+        "erlangs",
+        "the band asks",
+        "busy expected",
+    ):
         assert fact in sentence
 
 

@@ -114,8 +114,9 @@ def test_no_decision_breaks_a_limit(
         recently=recently, busy=busy, idle=idle,
     )  # fmt: skip
     fleet = a_fleet(ready, starting)
-    policy = dict(replicas_min=low, replicas_max=low + span, step_up_max=step, step_down_max=step)
-    decision = decided(wanted, fleet, **policy)
+    decision = decided(
+        wanted, fleet, replicas_min=low, replicas_max=low + span, step_up_max=step, step_down_max=step
+    )
     if isinstance(decision, Hold):
         assert decision.desired == fleet.ordered
         return

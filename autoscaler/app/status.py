@@ -1,0 +1,82 @@
+"""What the program says of itself, put together from the ledger, the control loop and the windows."""
+
+from math import nan
+
+from autoscaler import __version__
+from autoscaler.app.pool import Pool
+from autoscaler.control_loop import ControlState
+from autoscaler.domain import Fleet
+from autoscaler.telemetry.status import (
+    DecisionStatus,
+    ForecastStatus,
+    ObjectiveStatus,
+    OccupancyStatus,
+    PoolStatus,
+    ReplicasStatus,
+    SlotsStatus,
+    Status,
+)
+
+
+def program_status(pools: list[Pool], now: float, wall_time: float, started_at: float, lag: float) -> Status:
+    """Put together the status of the moment."""
+    return Status(
+        version=__version__,
+        wall_time=wall_time,
+        uptime=now - started_at,
+        event_loop_lag=lag,
+        pools=tuple(pool_status(pool, now) for pool in pools),
+    )
+
+
+def pool_status(pool: Pool, now: float) -> PoolStatus:
+    """Put together what one pool shows."""
+    state, ledger = pool.control.state, pool.drive.snapshot()
+    objective = pool.settings.objective
+    numbers = state.decision.numbers if state else None
+    return PoolStatus(
+        name=pool.name,
+        arrival_rate=numbers.arrival_rate if numbers else nan,
+        offered_load=numbers.arrival_rate * numbers.service_time_mean if numbers else nan,
+        forecast=_forecast(state),
+        replicas=_replicas(state, state.fleet if state else None),
+        slots=SlotsStatus(busy=ledger.busy, free=max(0, ledger.slots - ledger.busy), total=ledger.slots),
+        occupancy=_occupancy(state),
+        queue_depth=ledger.waiting,
+        oldest_wait=ledger.oldest_wait,
+        waits=pool.waits.summary(objective, now),
+        objective=ObjectiveStatus(
+            wait_seconds=objective.wait_seconds,
+            wait_quantile=objective.wait_quantile,
+            utilization_low=objective.utilization_low,
+            utilization_high=objective.utilization_high,
+        ),
+        last_decision=DecisionStatus(str(state.decision), state.wall_time) if state else None,
+        requests=pool.metrics.requests(),
+        cold_start_mean=state.fleet.cold_start_mean if state else nan,
+        cold_start_p90=state.fleet.cold_start_p90 if state else nan,
+        slots_leaked=ledger.slots_leaked,
+    )
+
+
+def _forecast(state: ControlState | None) -> ForecastStatus:
+    if state is None:
+        return ForecastStatus()
+    numbers = state.decision.numbers
+    return ForecastStatus(
+        mean=numbers.forecast_rate,
+        p10=numbers.forecast_rate_p10,
+        p90=numbers.forecast_rate_p90,
+        lead_time=numbers.lead_time,
+    )
+
+
+def _replicas(state: ControlState | None, fleet: Fleet | None) -> ReplicasStatus:
+    if fleet is None:
+        return ReplicasStatus(desired=0, starting=0, ready=0, draining=0)
+    desired = state.decision.desired if state else fleet.ordered
+    return ReplicasStatus(desired, fleet.starting, fleet.ready, fleet.draining)
+
+
+def _occupancy(state: ControlState | None) -> OccupancyStatus:
+    return OccupancyStatus(state.occupancy, state.occupancy_rolling) if state else OccupancyStatus()

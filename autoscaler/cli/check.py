@@ -1,0 +1,91 @@
+"""`autoscaler check`: is the file right, and would what it names work here and now?"""
+
+import asyncio
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from autoscaler.cli.findings import Finding, Level
+from autoscaler.cli.probe_files import probe_folder, probe_history
+from autoscaler.cli.probe_machine import probe_command, probe_gpus
+from autoscaler.cli.probe_network import probe_address, probe_servers
+from autoscaler.cli.probe_objective import probe_objective
+from autoscaler.errors import SettingsError
+from autoscaler.platforms.static import StaticOptions
+from autoscaler.settings import PoolSettings, Settings, load
+from autoscaler.settings.units import Address
+
+_STYLES = {Level.OK: "green", Level.WARNING: "yellow", Level.PROBLEM: "bold red"}
+_WIDTH_OF_PIPE = 160
+"""Columns of a table that goes into a file or a pipe, which has no width of its own."""
+
+
+def check_file(config: Path, as_json: bool) -> bool:
+    """Print what was found, and return whether the program could run.
+
+    Raises
+    ------
+    SettingsError
+        If the file is wrong; with `as_json` that is printed as well, and the answer is no.
+    """
+    try:
+        settings = load(config)
+    except SettingsError as error:
+        if not as_json:
+            raise
+        problems = [dataclasses.asdict(problem) for problem in error.problems]
+        typer.echo(json.dumps({"can_run": False, "problems": problems, "findings": []}, indent=2))
+        return False
+    findings = asyncio.run(probe(settings))
+    can_run = all(finding.level is not Level.PROBLEM for finding in findings)
+    if as_json:
+        plain = [dataclasses.asdict(finding) for finding in findings]
+        typer.echo(json.dumps({"can_run": can_run, "problems": [], "findings": plain}, indent=2))
+    else:
+        _print_table(config, findings)
+    return can_run
+
+
+async def probe(settings: Settings) -> list[Finding]:
+    """Try everything that the settings name; nothing is left changed by it."""
+    findings = [
+        probe_address("listen", Address(settings.proxy.host, settings.proxy.port)),
+        probe_address("admin", settings.admin),
+        probe_history(settings.history),
+    ]
+    for pool in settings.pools.values():
+        findings += await _probe_pool(pool, settings.history)
+    return findings
+
+
+async def _probe_pool(pool: PoolSettings, history: Path) -> list[Finding]:
+    if isinstance(pool.platform, StaticOptions):
+        findings = await probe_servers(pool, pool.platform)
+    else:
+        findings = [
+            *probe_command(pool, pool.platform),
+            *probe_gpus(pool, pool.platform),
+            probe_folder("state", pool.platform.state_dir),
+        ]
+    return [*findings, probe_objective(pool, history)]
+
+
+def _print_table(config: Path, findings: list[Finding]) -> None:
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_row(Text("ok", _STYLES[Level.OK]), str(config), "every value is allowed")
+    for finding in findings:
+        table.add_row(Text(finding.level.value, _STYLES[finding.level]), finding.subject, Text(finding.text))
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH_OF_PIPE)
+    console.print(table)
+    counts = {level: sum(finding.level is level for finding in findings) for level in Level}
+    verdict = "cannot run" if counts[Level.PROBLEM] else "can run"
+    console.print(
+        f"\n{verdict}: {counts[Level.PROBLEM]} problem(s), {counts[Level.WARNING]} warning(s)",
+        highlight=False,
+    )

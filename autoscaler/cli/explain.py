@@ -1,0 +1,56 @@
+"""`autoscaler explain`: the last decisions, from the running program or from its history file."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from autoscaler.cli.admin_client import ask
+from autoscaler.dashboard.explain import sentences
+from autoscaler.errors import UsageError
+from autoscaler.telemetry.decision_codec import DecisionRecord, record_from_plain, record_to_plain
+from autoscaler.telemetry.history_reader import HistoryReader
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where decisions are read: the history of a configuration, a history file, or else a running program."""
+
+    config: Path | None
+    history: Path | None
+    url: str
+
+
+def explain_decisions(source: Source, pool: str | None, last: int, as_json: bool) -> None:
+    """Print the last decisions of `pool`, or of all, oldest first. Raises UsageError if nobody can tell."""
+    records = _records(source, pool, last)
+    if as_json:
+        typer.echo(json.dumps([record_to_plain(record) for record in records], indent=2))
+    elif records:
+        typer.echo("\n".join(sentences(records)))
+    else:
+        typer.echo(f"No decisions{f' of pool {pool}' if pool else ''} yet.")
+
+
+def _records(source: Source, pool: str | None, last: int) -> list[DecisionRecord]:
+    history = source.history
+    if source.config is not None:
+        history = _history_of(source.config, pool)
+    if history is not None:
+        with HistoryReader(history) as reader:
+            return reader.decisions(pool, last)
+    answer = ask(source.url, "/api/decisions", pool=pool, limit=last)
+    try:
+        return [record_from_plain(plain) for plain in json.loads(answer)["decisions"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{source.url}: answers, but not as an admin listener of this program") from error
+
+
+def _history_of(config: Path, pool: str | None) -> Path:
+    from autoscaler.settings import load  # noqa: PLC0415 - imports every part, which the other sources need not
+
+    settings = load(config)
+    if pool is not None and pool not in settings.pools:
+        raise UsageError(f"--pool {pool}: not in {config}; there is {', '.join(settings.pools)}")
+    return settings.history

@@ -1,0 +1,38 @@
+"""How logs look: lines for a person on a terminal, JSON lines for everything else; always on stderr.
+
+What libraries log through the standard library (asyncio, aiohttp) goes the same way.
+"""
+
+import logging
+import sys
+
+import structlog
+
+
+def configure_logs(level: str) -> None:
+    """Log what is at least as urgent as `level`, from now on."""
+    for_person = sys.stderr.isatty()
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="%H:%M:%S" if for_person else "iso", utc=not for_person),
+    ]
+    render: list[structlog.typing.Processor] = (
+        [structlog.dev.ConsoleRenderer()]
+        if for_person
+        else [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+    )
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *render],
+        )
+    )
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

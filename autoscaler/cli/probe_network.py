@@ -1,0 +1,74 @@
+"""Whether the listeners can have their addresses, and whether servers that are listed answer."""
+
+import asyncio
+import errno
+import socket
+
+from autoscaler.cli.findings import Finding, Level
+from autoscaler.platforms.static import StaticOptions
+from autoscaler.settings import PoolSettings, model_server
+from autoscaler.settings.units import Address
+
+
+def probe_address(subject: str, address: Address) -> Finding:
+    """Whether this machine can listen at `address` now; every address of a host name counts."""
+    try:
+        found = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+    except OSError as error:
+        text = f"{address}: unknown host ({error.strerror}); name an address of this machine"
+        return Finding(Level.PROBLEM, subject, text)
+    for family, kind, protocol, _, where in found:
+        try:
+            with socket.socket(family, kind, protocol) as listener:
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                listener.bind(where)
+                listener.listen()
+        except OSError as error:
+            return Finding(Level.PROBLEM, subject, f"{address}: {_why(error)}")
+    return Finding(Level.OK, subject, f"{address} is free")
+
+
+async def probe_servers(pool: PoolSettings, platform: StaticOptions) -> list[Finding]:
+    """Ask every server of the list at the same time whether it is ready; one that is not may come later."""
+    server = model_server(pool.server)
+    try:
+        answers = await asyncio.gather(*(server.ready(url) for url in platform.urls))
+    finally:
+        await server.close()
+    return [
+        Finding(Level.OK, _subject(pool, index), f"{url} is ready")
+        if answer
+        else Finding(Level.WARNING, _subject(pool, index), f"{url} is not ready: {_asked(pool)}")
+        for index, (url, answer) in enumerate(zip(platform.urls, answers, strict=True))
+    ]
+
+
+def _subject(pool: PoolSettings, index: int) -> str:
+    return f"pools.{pool.name}.platform.urls[{index}]"
+
+
+def _asked(pool: PoolSettings) -> str:
+    """Say what was asked, so that the user can ask it by hand."""
+    match pool.server.kind:
+        case "plain_http":
+            return f"no 2xx from GET {pool.server.ready_path}; start it, or set server.ready_path"
+        case "triton":
+            of_model = f" and /v2/models/{pool.server.model}/ready" if pool.server.model else ""
+            return f"no 2xx from GET /v2/health/ready{of_model}; start it, or set server.kind"
+        case "openai":
+            of_model = f", or {pool.server.model} is not in /v1/models" if pool.server.model else ""
+            return f"no 2xx from GET /health{of_model}; start it, or set server.kind"
+
+
+def _why(error: OSError) -> str:
+    match error.errno:
+        case errno.EADDRINUSE:
+            return "in use by another program; stop that program, or choose another port"
+        case errno.EACCES:
+            return "this user may not listen there; choose a port of 1024 or more"
+        case errno.EADDRNOTAVAIL:
+            return "no address of this machine; listen at 127.0.0.1, or at :PORT for every interface"
+        case _:
+            return f"cannot listen there ({error.strerror})"

@@ -1,0 +1,91 @@
+"""One pool in words: the right-hand side of the terminal view, and the line of a log."""
+
+import math
+
+from rich.text import Text
+
+from autoscaler.dashboard.bars import BAD, GOOD, LATE, QUIET, wait_that_counts
+from autoscaler.dashboard.words import count, duration, percent, rate
+from autoscaler.domain import Outcome
+from autoscaler.telemetry.status import PoolStatus
+
+
+def replicas_in_words(pool: PoolStatus) -> Text:
+    """Say how many replicas are in each state, and of how many that are desired."""
+    replicas = pool.replicas
+    words = Text(f"{replicas.ready} of {replicas.desired} ready")
+    if replicas.starting:
+        words.append(f", {replicas.starting} starting", LATE)
+    if replicas.draining:
+        words.append(f", {replicas.draining} draining", QUIET)
+    return words
+
+
+def occupancy_in_words(pool: PoolStatus) -> Text:
+    """Say how busy the slots are, and where the band is."""
+    busy, wanted = pool.occupancy.last_interval, pool.objective
+    inside = wanted.utilization_low <= busy <= wanted.utilization_high
+    words = Text(percent(busy), GOOD if inside else LATE)
+    return words.append(
+        f" busy, band {wanted.utilization_low * 100:.0f}–{wanted.utilization_high * 100:.0f} %", QUIET
+    ).append(f", {pool.slots.busy}/{pool.slots.total} now", QUIET)
+
+
+def waits_in_words(pool: PoolStatus) -> Text:
+    """Say the wait that counts and the wait that is still good, then the usual ones."""
+    name, wait = wait_that_counts(pool)
+    words = Text(duration(wait), GOOD if wait <= pool.objective.wait_seconds else LATE)
+    words.append(f" of {duration(pool.objective.wait_seconds)}", QUIET)
+    for other, value in (("p50", pool.waits.p50), ("p95", pool.waits.p95), ("p99", pool.waits.p99)):
+        if other != name:
+            words.append(f"  {other} {duration(value)}", QUIET)
+    return words
+
+
+def queue_in_words(pool: PoolStatus) -> Text:
+    """Say how many wait, and how long the first of them has."""
+    if not pool.queue_depth:
+        return Text("nobody waits", QUIET)
+    return Text(f"{pool.queue_depth} waiting").append(f", the first for {duration(pool.oldest_wait)}", QUIET)
+
+
+def objective_in_words(pool: PoolStatus) -> Text:
+    """Say what was promised and for how many it was kept."""
+    wanted, waits = pool.objective, pool.waits
+    words = Text(f"{percent(wanted.wait_quantile, 1)} start within {duration(wanted.wait_seconds)}: ", QUIET)
+    if math.isnan(waits.met):
+        return words.append("nobody came lately", QUIET)
+    kept = waits.met >= wanted.wait_quantile
+    return words.append(f"{percent(waits.met, 2)} did", GOOD if kept else LATE).append(
+        f", of the last {count(waits.count, 'request')}", QUIET
+    )
+
+
+def requests_in_words(pool: PoolStatus) -> Text:
+    """Count the requests that ended, by how; those that never occurred are left out."""
+    words = Text(f"{pool.requests.get(Outcome.COMPLETED, 0)} completed")
+    for outcome in (Outcome.FAILED, Outcome.REJECTED, Outcome.EXPIRED, Outcome.CANCELLED):
+        if number := pool.requests.get(outcome, 0):
+            words.append(", ", QUIET).append(
+                f"{number} {outcome}", QUIET if outcome is Outcome.CANCELLED else BAD
+            )
+    if pool.slots_leaked:
+        words.append(f", {count(pool.slots_leaked, 'slot')} leaked", BAD)
+    return words
+
+
+def facts(pool: PoolStatus) -> list[str]:
+    """Tell a pool in short facts, the most important first and the last decision last."""
+    name, wait = wait_that_counts(pool)
+    replicas = pool.replicas
+    return [
+        f"{rate(pool.arrival_rate)} (forecast {rate(pool.forecast.mean)})",
+        f"replicas {replicas.ready}"
+        + (f"+{replicas.starting}" if replicas.starting else "")
+        + (f"-{replicas.draining}" if replicas.draining else "")
+        + f"/{replicas.desired}",
+        f"busy {percent(pool.occupancy.last_interval)}",
+        f"{name} {duration(wait)}",
+        f"queue {pool.queue_depth}",
+        "no decision yet" if pool.last_decision is None else pool.last_decision.sentence,
+    ]

@@ -1,0 +1,68 @@
+"""How each kind of model server is asked whether it can serve: one file a kind.
+
+They differ in what they ask; how a question is put is the same, and stands here. Each question takes a
+connection of its own: a server with one thread must not be held up by an idle probe, and a probe that
+travels on an old connection would not notice that no new one is accepted.
+"""
+
+from dataclasses import dataclass
+
+import aiohttp
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back to a GET."""
+
+    status: int
+    body: bytes
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the status is 2xx; a redirect is not, it leads to somebody else."""
+        return 200 <= self.status < 300
+
+
+class HttpProbe:
+    """Asks with GET; whatever goes wrong, there was no answer.
+
+    Parameters
+    ----------
+    timeout : float
+        For connection, head and body together [s].
+    """
+
+    def __init__(self, timeout: float) -> None:
+        if timeout <= 0:
+            raise ValueError(f"need a probe timeout > 0 s, got {timeout}")
+        self._timeout = aiohttp.ClientTimeout(total=timeout)
+        self._session: aiohttp.ClientSession | None = None
+        self._closed = False
+
+    async def get(self, url: str) -> Answer | None:
+        """Return the answer to GET `url`, or None if none came in time."""
+        if self._closed:
+            return None
+        try:
+            async with self._open_session().get(url, allow_redirects=False) as response:
+                return Answer(response.status, await response.read())
+        except (aiohttp.ClientError, OSError, ValueError):  # TimeoutError is an OSError
+            return None
+
+    async def succeeds(self, url: str) -> bool:
+        """Whether GET `url` is answered with 2xx."""
+        answer = await self.get(url)
+        return answer is not None and answer.is_success
+
+    async def close(self) -> None:
+        """Close the session; questions from now on have no answer."""
+        self._closed = True
+        if self._session is not None:
+            await self._session.close()
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        # Made at the first question, because a session belongs to the event loop that runs then.
+        if self._session is None:
+            connector = aiohttp.TCPConnector(limit=0, force_close=True)
+            self._session = aiohttp.ClientSession(connector=connector, timeout=self._timeout)
+        return self._session

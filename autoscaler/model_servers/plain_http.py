@@ -1,0 +1,29 @@
+"""Any HTTP server that has a path for its health."""
+
+from autoscaler.model_servers import HttpProbe
+
+
+class PlainHttp:
+    """Ready is what answers its health path with 2xx.
+
+    Parameters
+    ----------
+    ready_path : str
+        Path that is asked, with its leading slash. Change it to what the server offers.
+    timeout : float
+        No answer within it is a no [s]. Raise it for a server that answers probes only between requests.
+    """
+
+    def __init__(self, ready_path: str = "/healthz", timeout: float = 2.0) -> None:
+        if not ready_path.startswith("/"):
+            raise ValueError(f"need a ready_path that starts with '/', got {ready_path!r}")
+        self._path = ready_path
+        self._probe = HttpProbe(timeout)
+
+    async def ready(self, url: str) -> bool:
+        """Whether the server at base URL `url` answers `ready_path` with 2xx."""
+        return await self._probe.succeeds(url + self._path)
+
+    async def close(self) -> None:
+        """Let go of the HTTP session."""
+        await self._probe.close()

@@ -1,0 +1,1 @@
+"""Where replicas live: one file, or package, a place."""

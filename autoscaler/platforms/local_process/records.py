@@ -1,0 +1,121 @@
+"""What is kept on disk about each replica, so that a program that was killed leaves none behind unknown.
+
+A record is written before its process is started and completed with the process's identity afterwards.
+It is removed when the last process of the replica is gone. What falls between (killed after the fork,
+before the identity was written) is found by the tag that every process of a replica carries in its
+environment: see `processes.py`.
+"""
+
+import fcntl
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from autoscaler.errors import UsageError
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaRecord:
+    """One incarnation of a replica.
+
+    Attributes
+    ----------
+    id : str
+        Unique, also over restarts of the program.
+    place, gpu, port : int, str, int
+        Its place in the fleet, its GPU (empty if none), its port on the loopback.
+    fingerprint : str
+        Of the options it was started with; another one means another kind of process.
+    started_at : float
+        Calendar time [s since the epoch].
+    pid, pid_started : int, float, or None
+        Its first process, with its start in seconds since boot, which tells it from a later one of the
+        same number; None until there is one.
+    ready_at : float or None
+        Calendar time at which it was first ready [s since the epoch].
+    """
+
+    id: str
+    place: int
+    gpu: str
+    port: int
+    fingerprint: str
+    started_at: float
+    pid: int | None = None
+    pid_started: float | None = None
+    ready_at: float | None = None
+
+
+class Records:
+    """The records of one pool: a JSON file a replica, in a folder that one program holds at a time."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._state_dir = state_dir
+        self._folder = state_dir / "replicas"
+        self._lock: int | None = None
+        # Of the folder's name, not kept inside it: replicas are found even if the folder was deleted.
+        self.owner = hashlib.sha256(os.fsencode(state_dir.resolve())).hexdigest()[:16]
+
+    def open(self) -> None:
+        """Take hold of the folder. Raises UsageError if another program holds it, or it cannot be written."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self._state_dir / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise UsageError(
+                f"state folder {self._state_dir} cannot be used ({error.strerror}); name one you can write to"
+            ) from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self.close()
+            raise UsageError(
+                f"state folder {self._state_dir} is in use by another instance; end it or name another folder"
+            ) from error
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def all(self) -> list[ReplicaRecord]:
+        """Return every record that can be read; one that cannot is dropped, its processes carry the tag."""
+        records = []
+        for path in sorted(self._folder.glob("*.json")):
+            try:
+                records.append(msgspec.json.decode(path.read_bytes(), type=ReplicaRecord))
+            except (OSError, msgspec.DecodeError) as error:
+                log.warning("replica record cannot be read and is dropped", path=str(path), error=str(error))
+                path.unlink(missing_ok=True)
+        return records
+
+    def write(self, record: ReplicaRecord) -> None:
+        """Keep `record`, in place of an earlier one of the same replica."""
+        keep(self._path(record.id), msgspec.json.encode(record))
+
+    def remove(self, replica_id: str) -> None:
+        """Forget a replica."""
+        self._path(replica_id).unlink(missing_ok=True)
+
+    def _path(self, replica_id: str) -> Path:
+        return self._folder / f"{replica_id}.json"
+
+
+def keep(path: Path, content: bytes) -> None:
+    """Write `content` so that a reader, or a killed program, meets the old file or the new one, never half.
+
+    A disk that takes nothing is told and borne: what is kept serves the next start, not this one.
+    """
+    fresh = path.with_suffix(".new")
+    try:
+        fresh.write_bytes(content)
+        fresh.replace(path)
+    except OSError as error:
+        log.error("state of local replicas cannot be written", path=str(path), error=str(error))

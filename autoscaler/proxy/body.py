@@ -1,0 +1,149 @@
+"""The body of one request on its way through: read ahead up to a bound, then streamed.
+
+What was read ahead stays until it is sent, so a body that fits can be sent again. The rest is read from the
+client no faster than the server takes it. Nothing is decoded or parsed.
+
+A client must keep up with a slowest rate; it may fall behind by a stated patience. Only the time spent
+waiting for the client counts, so a slow server makes no client late.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+from aiohttp import web
+
+from autoscaler.proxy.answers import Refusal, Refused
+from autoscaler.proxy.options import ProxyOptions
+
+
+class SpoolBudget:
+    """Memory for what is read ahead, of all requests together."""
+
+    def __init__(self, bytes_total: int) -> None:
+        self.bytes_left = bytes_total
+
+
+class RequestBody:
+    """One body. Whoever made it calls `release` when the request is over.
+
+    Raises `Refused`, from whatever reads, with 413 if the body is larger than allowed, 408 if it comes too
+    slowly, 400 if its framing is broken.
+    """
+
+    def __init__(self, request: web.BaseRequest, options: ProxyOptions, budget: SpoolBudget) -> None:
+        self._content = request.content
+        self._options = options
+        self._budget = budget
+        self._chunks: list[bytes] = []
+        self._received = 0
+        self._waited = 0.0
+        self._reader: asyncio.Task[object] | None = None
+        self.spooled = 0
+        """Bytes that are held now."""
+        self.declared = request.content_length
+        """Its length by its head [bytes], or None."""
+        self.complete = request.content.at_eof()
+        """Whether all of it has been received."""
+        self.consumed = False
+        """Whether a part was passed on that is not held any more: it cannot be sent again."""
+        self.failure: Refusal | None = None
+        """Why streaming it failed, if the client is to blame."""
+        self.on_progress: Callable[[], None] | None = None
+        """Called whenever a piece came in or was passed on while streaming."""
+        if self.declared is not None and self.declared > options.body_bytes_max:
+            raise Refused(self._too_large())
+
+    async def spool(self) -> None:
+        """Read ahead until the body is complete or the bound of one body, or of all, is reached."""
+        while not self.complete and self.spooled < self._options.body_spool_bytes:
+            if self._budget.bytes_left <= 0:
+                return
+            chunk = await self._next()
+            if not chunk:
+                self.complete = True
+                return
+            self._chunks.append(chunk)
+            self.spooled += len(chunk)
+            self._budget.bytes_left -= len(chunk)
+
+    def payload(self) -> bytes | AsyncIterator[bytes] | None:
+        """Return what to send: nothing, all of it, or a stream that reads on from the client."""
+        if not self.complete:
+            return self._stream()
+        if not self._chunks:
+            return None
+        if len(self._chunks) > 1:
+            self._chunks = [b"".join(self._chunks)]
+        return self._chunks[0]
+
+    async def stop_reading(self) -> None:
+        """End a read that still waits for the client: the answer is there, nobody needs the rest."""
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.wait((self._reader,))
+
+    def release(self) -> None:
+        """Give back the memory."""
+        self._chunks.clear()
+        self._budget.bytes_left += self.spooled
+        self.spooled = 0
+
+    async def _stream(self) -> AsyncIterator[bytes]:
+        for chunk in self._chunks:
+            yield chunk
+        self.consumed = True
+        self.release()
+        while chunk := await self._next_streamed():
+            yield chunk
+            self._tell_progress()
+        self.complete = True
+
+    async def _next_streamed(self) -> bytes:
+        self._reader = asyncio.current_task()
+        try:
+            return await self._next()
+        except Refused as refused:
+            self.failure = refused.refusal
+            raise
+        finally:
+            self._reader = None
+            self._tell_progress()
+
+    async def _next(self) -> bytes:
+        """Return what has arrived, waiting if nothing has; empty at the end."""
+        try:
+            chunk = self._content.read_nowait()
+            if not chunk and not self._content.at_eof():
+                chunk = await self._wait_for_client()
+        except (web.RequestPayloadError, ValueError) as broken:
+            text = f"The request body is broken: {broken}."
+            raise Refused(Refusal(400, "broken_body", text)) from broken
+        self._received += len(chunk)
+        if self._received > self._options.body_bytes_max:
+            raise Refused(self._too_large())
+        return chunk
+
+    async def _wait_for_client(self) -> bytes:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        allowed = self._options.body_timeout + self._received / self._options.body_rate_min
+        try:
+            async with asyncio.timeout(allowed - self._waited):
+                return await self._content.readany()
+        except TimeoutError as late:
+            text = (
+                f"The request body came too slowly: {self._received} bytes in {allowed:.3g} s; "
+                f"at least {self._options.body_rate_min:.0f} bytes/s are asked for."
+            )
+            raise Refused(Refusal(408, "body_too_slow", text)) from late
+        finally:
+            self._waited += loop.time() - began
+
+    def _tell_progress(self) -> None:
+        if self.on_progress is not None:
+            self.on_progress()
+
+    def _too_large(self) -> Refusal:
+        size = f"{self.declared} bytes" if self.declared is not None else "longer"
+        text = f"The request body is {size}; at most {self._options.body_bytes_max} bytes are taken here."
+        return Refusal(413, "body_too_large", text)

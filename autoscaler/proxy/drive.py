@@ -1,0 +1,343 @@
+"""The driver of one dispatcher: the only thing that touches it.
+
+Whoever wants a slot calls `acquire` and gets a `Grant` or a `Dropped`, whatever the dispatcher decides and
+whenever. Everything that happens is reported to the dispatcher as an event, in order, and what it answers is
+performed at once: a future is resolved, a listener is told. Nothing here waits except `acquire`.
+
+A request is told to the listeners as arrived, perhaps started and freed, and ended, each once, also when
+its handler is cancelled at the worst moment: before the decision, after it, or in the same turn of the loop.
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import inf
+
+from autoscaler.dispatch import Dispatcher
+from autoscaler.dispatch.actions import Drop, Send
+from autoscaler.dispatch.events import (
+    Arrived,
+    Cancelled,
+    Closing,
+    Event,
+    ReplicaDraining,
+    ReplicaLost,
+    ReplicaReady,
+    SlotFreed,
+    Tick,
+)
+from autoscaler.dispatch.slots import Lease, ReplicaLoad, ReplicaState
+from autoscaler.domain import DropReason, Outcome, Request
+from autoscaler.ports import Clock, Replica, RequestListener
+from autoscaler.proxy.snapshot import PoolSnapshot, ReplicaSnapshot
+
+_WAKEUP_MIN = 0.001
+"""A timer may fire up to the loop's resolution too early [s]; it is set again no sooner than this."""
+
+_SERVICES_REMEMBERED = 50
+"""The mean service time follows about so many last services [1]."""
+
+_OUTCOME_OF_DROP = {
+    DropReason.QUEUE_FULL: Outcome.REJECTED,
+    DropReason.QUEUE_BYTES_FULL: Outcome.REJECTED,
+    DropReason.CLOSING: Outcome.REJECTED,
+    DropReason.DEADLINE_PASSED: Outcome.EXPIRED,
+    DropReason.NO_CAPACITY: Outcome.EXPIRED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A slot of a replica, to be given back by `PoolDrive.release`, once."""
+
+    request: Request
+    lease: Lease
+    replica: Replica
+    started_at: float
+    """When its first slot was granted [s, monotonic]; service time counts from here."""
+    tried: frozenset[str] = frozenset()
+    """Replicas that refused this request before, by id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """The queue let go of the request."""
+
+    reason: DropReason
+    expected_wait: float | None
+    """How long an arrival now would wait [s]; None if nobody can tell."""
+
+
+@dataclass(slots=True)
+class _Waiter:
+    request: Request
+    owner: "asyncio.Task[object] | None"
+    woken: "asyncio.Future[None]"
+    moved_from: Grant | None = None
+    ending: Grant | Dropped | None = None
+
+
+class PoolDrive:
+    """Drives the dispatcher of one pool; a `ports.ReplicaListener`.
+
+    Parameters
+    ----------
+    name : str
+        Of the pool.
+    dispatcher : Dispatcher
+        Nobody else reports events to it.
+    clock : Clock
+        Monotonic seconds for every event.
+    listeners : sequence of RequestListener
+        Told every fact, in order.
+    """
+
+    def __init__(
+        self, name: str, dispatcher: Dispatcher, clock: Clock, listeners: Sequence[RequestListener] = ()
+    ) -> None:
+        self.name = name
+        self._dispatcher = dispatcher
+        self._clock = clock
+        self._listeners = tuple(listeners)
+        self._replicas: dict[str, Replica] = {}
+        self._lost: set[str] = set()
+        self._waiters: dict[str, _Waiter] = {}
+        self._running: dict[int, tuple[Grant, asyncio.Task[object] | None]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._wakeup: float | None = None
+        self._service_time_mean: float | None = None
+        self._services = 0
+        self._slots_leaked = 0
+
+    # -- requests
+
+    async def acquire(self, request: Request) -> Grant | Dropped:
+        """Wait for a slot; return it, or why there is none.
+
+        Whoever gets a `Grant` owes one `release`. When the wait is cancelled nothing is owed: the place in
+        the queue is given up, or the slot that came in the same moment is given back.
+        """
+        loop = asyncio.get_running_loop()
+        waiter = _Waiter(request, asyncio.current_task(), loop.create_future())
+        now = self._clock.now()
+        for listener in self._listeners:
+            listener.arrived(request, now)
+        self._waiters[request.id] = waiter
+        try:
+            self._report(Arrived(request))
+            while waiter.ending is None:
+                await waiter.woken
+        except asyncio.CancelledError:
+            self._abandon(waiter)
+            raise
+        return waiter.ending
+
+    def release(self, grant: Grant, outcome: Outcome) -> None:
+        """Give the slot back and end the request; the second time nothing happens. Never waits."""
+        if self._running.pop(grant.lease.number, None) is None:
+            return
+        now = self._clock.now()
+        service_time = now - grant.started_at
+        if outcome is Outcome.COMPLETED:
+            self._learn(service_time)
+        for listener in self._listeners:
+            listener.slot_freed(service_time, now)
+            listener.ended(grant.request, outcome, now)
+        self._report(SlotFreed(grant.lease))
+        self._forget_if_lost(grant.replica.id)
+
+    def move(self, grant: Grant) -> Grant | None:
+        """Trade the slot for one of a replica not tried yet if one is free now; else keep it, return None.
+
+        For a request that provably did not execute. While the dispatcher chooses, the tried replicas are
+        withheld from it; the choice is made in this very call, so nobody notices. To the listeners the
+        request stays the one that it was. Never waits.
+        """
+        tried = grant.tried | {grant.replica.id}
+        again = replace(grant.request, id=f"{grant.lease.request_id}+", deadline=inf, body_bytes=0)
+        owner = self._running[grant.lease.number][1]
+        waiter = _Waiter(again, owner, asyncio.get_running_loop().create_future(), moved_from=grant)
+        with self._withheld(tried):
+            self._waiters[again.id] = waiter
+            self._report(Arrived(again))
+            if waiter.ending is None:
+                del self._waiters[again.id]
+                self._report(Cancelled(again.id))
+        if not isinstance(waiter.ending, Grant):
+            return None
+        del self._running[grant.lease.number]
+        self._report(SlotFreed(grant.lease))
+        self._forget_if_lost(grant.replica.id)
+        return waiter.ending
+
+    def close(self) -> None:
+        """Let nothing new in; what waits and what runs goes on."""
+        self._report(Closing())
+
+    def reconcile(self) -> int:
+        """Free every slot whose request is over without having released it; return how many.
+
+        There should be none, ever: each is a fault of this program, and counted in `slots_leaked`.
+        """
+        leaked = 0
+        for lease in self._dispatcher.live_leases():
+            grant, owner = self._running.get(lease.number, (None, None))
+            if grant is not None and owner is not None and owner.done():
+                self.release(grant, Outcome.FAILED)
+                leaked += 1
+            elif grant is None:
+                self._report(SlotFreed(lease))
+                leaked += 1
+        self._slots_leaked += leaked
+        return leaked
+
+    # -- replicas: ports.ReplicaListener
+
+    def replica_ready(self, replica: Replica) -> None:
+        """It takes requests from now on."""
+        self._replicas[replica.id] = replica
+        self._lost.discard(replica.id)
+        self._report(ReplicaReady(replica.id, replica.slots))
+
+    def replica_draining(self, replica_id: str) -> None:
+        """It gets nothing new from now on."""
+        self._report(ReplicaDraining(replica_id))
+
+    def replica_lost(self, replica_id: str) -> None:
+        """It is gone, or not ready; it is forgotten as soon as nothing runs on it."""
+        self._report(ReplicaLost(replica_id))
+        self._lost.add(replica_id)
+        self._forget_if_lost(replica_id)
+
+    def busy_slots(self) -> Mapping[str, int]:
+        """Slots in use by replica id, from the ledger."""
+        return self._dispatcher.busy_by_replica()
+
+    # -- what others read
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody waits and nothing runs."""
+        return not self._dispatcher.waiting and not self._dispatcher.running
+
+    def snapshot(self) -> PoolSnapshot:
+        """Everything about the pool at this moment, read from the ledger."""
+        dispatcher, now = self._dispatcher, self._clock.now()
+        oldest = dispatcher.oldest_arrival
+        return PoolSnapshot(
+            pool=self.name,
+            waiting=dispatcher.waiting,
+            oldest_wait=0.0 if oldest is None else now - oldest,
+            busy=dispatcher.running,
+            slots=dispatcher.slots_ready,
+            slots_leaked=self._slots_leaked,
+            expected_wait=self._expected_wait(),
+            replicas=tuple(self._replica_snapshot(load) for load in dispatcher.replicas),
+        )
+
+    def __repr__(self) -> str:
+        return f"<PoolDrive {self.name} {self._dispatcher!r}>"
+
+    # -- events to the dispatcher, its actions performed
+
+    def _report(self, event: Event) -> None:
+        now = self._clock.now()
+        for action in self._dispatcher.handle(event, now):
+            match action:
+                case Send(request, lease):
+                    self._start(self._waiters.pop(request.id), lease, now)
+                case Drop(request, reason):
+                    self._drop(self._waiters.pop(request.id), reason, now)
+        self._set_timer(now)
+
+    def _start(self, waiter: _Waiter, lease: Lease, now: float) -> None:
+        replica = self._replicas[lease.replica_id]
+        moved_from = waiter.moved_from
+        if moved_from is None:
+            grant = Grant(waiter.request, lease, replica, started_at=now)
+            for listener in self._listeners:
+                listener.started(waiter.request, now)
+        else:
+            tried = moved_from.tried | {moved_from.replica.id}
+            grant = replace(moved_from, lease=lease, replica=replica, tried=tried)
+        self._running[lease.number] = (grant, waiter.owner)
+        self._end_wait(waiter, grant)
+
+    def _drop(self, waiter: _Waiter, reason: DropReason, now: float) -> None:
+        if waiter.moved_from is None:
+            for listener in self._listeners:
+                listener.ended(waiter.request, _OUTCOME_OF_DROP[reason], now, reason)
+        self._end_wait(waiter, Dropped(reason, self._expected_wait()))
+
+    def _end_wait(self, waiter: _Waiter, ending: Grant | Dropped) -> None:
+        waiter.ending = ending
+        if not waiter.woken.done():  # it is when its task was cancelled a moment ago
+            waiter.woken.set_result(None)
+
+    def _abandon(self, waiter: _Waiter) -> None:
+        """The wait was cancelled: undo what the dispatcher has, or will have, decided."""
+        if isinstance(waiter.ending, Grant):
+            self.release(waiter.ending, Outcome.CANCELLED)
+        elif waiter.ending is None:
+            del self._waiters[waiter.request.id]
+            self._report(Cancelled(waiter.request.id))
+            now = self._clock.now()
+            for listener in self._listeners:
+                listener.ended(waiter.request, Outcome.CANCELLED, now)
+
+    @contextmanager
+    def _withheld(self, replica_ids: frozenset[str]) -> Iterator[None]:
+        """Let the dispatcher choose none of these replicas in the meantime; do not await inside."""
+        withheld = [
+            load
+            for load in self._dispatcher.replicas
+            if load.replica_id in replica_ids and load.state is ReplicaState.READY
+        ]
+        for load in withheld:
+            self._report(ReplicaDraining(load.replica_id))
+        try:
+            yield
+        finally:
+            for load in withheld:
+                self._report(ReplicaReady(load.replica_id, load.slots))
+
+    # -- time
+
+    def _set_timer(self, now: float) -> None:
+        wakeup = self._dispatcher.next_wakeup()
+        if wakeup == self._wakeup:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._wakeup = None, wakeup
+        if wakeup is not None:
+            delay = max(wakeup - now, _WAKEUP_MIN)
+            self._timer = asyncio.get_running_loop().call_later(delay, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = self._wakeup = None
+        self._report(Tick())
+
+    # -- small things
+
+    def _learn(self, service_time: float) -> None:
+        """Follow the mean service time; only the expected wait is computed from it."""
+        self._services = min(self._services + 1, _SERVICES_REMEMBERED)
+        mean = self._service_time_mean or 0.0
+        self._service_time_mean = mean + (service_time - mean) / self._services
+
+    def _expected_wait(self) -> float | None:
+        if self._service_time_mean is None:
+            return None
+        return self._dispatcher.expected_wait(self._service_time_mean)
+
+    def _replica_snapshot(self, load: ReplicaLoad) -> ReplicaSnapshot:
+        url = self._replicas[load.replica_id].url
+        return ReplicaSnapshot(load.replica_id, url, load.state, load.slots, load.busy)
+
+    def _forget_if_lost(self, replica_id: str) -> None:
+        """Drop the address of a replica that the ledger has forgotten."""
+        if replica_id in self._lost and replica_id not in self._dispatcher.busy_by_replica():
+            self._lost.discard(replica_id)
+            self._replicas.pop(replica_id, None)

@@ -1,0 +1,94 @@
+"""What can be set about the proxy, and about the way to one pool."""
+
+from dataclasses import dataclass
+
+MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyOptions:
+    """The data listener: addresses, bounds of memory and time, drain."""
+
+    host: str = "127.0.0.1"
+    """Address to listen at. Set 0.0.0.0 or :: to serve other machines."""
+    port: int = 8080
+    """Port to listen at; 0 lets the system choose one."""
+    head_timeout: float = 10.0
+    """So long may the head of a request take from its first byte to its last [s]; also the time until a new
+    connection must have sent one. Raise it only for clients on very bad lines."""
+    client_keepalive: float = 75.0
+    """How long a client's connection may idle between two requests [s]. Longer than the idle time of whatever
+    load balancer stands in front, or that one will now and then send into a connection just closed."""
+    body_bytes_max: int = 64 * MIB
+    """Larger request bodies are refused with 413 [bytes]. Triton takes 64 MiB unless told otherwise."""
+    body_spool_bytes: int = MIB
+    """So much of a body is read before its request asks for a slot [bytes]. A body that fits holds no slot
+    while it comes in, can be sent again when a replica refuses the connection, and lets the proxy notice at
+    once that the client left. What is beyond is streamed."""
+    body_spool_bytes_total: int = 256 * MIB
+    """So much memory may all bodies hold that were read ahead [bytes]. Beyond it requests queue with what
+    was read, and the rest is read when they have a slot."""
+    body_timeout: float = 10.0
+    """Patience with a client that sends its body slowly [s]: it may fall so far behind `body_rate_min`
+    before it is told 408."""
+    body_rate_min: float = 4096.0
+    """The slowest upload that is still served [bytes/s]."""
+    linger: float = 1.0
+    """After an early answer, so long the rest of a body is read and thrown away before the connection closes
+    [s], so that the client gets to see the answer."""
+    read_buffer_bytes: int = 32 * 1024
+    """What is read ahead of a slow receiver, each way of each stream, is held to twice this [bytes]."""
+    connect_timeout: float = 2.0
+    """A replica must accept a connection within this [s]; else another is tried."""
+    upstream_keepalive: float = 4.0
+    """How long a connection to a replica may idle and be used again [s]. Shorter than the server's own limit
+    (uvicorn: 5 s), so that it does not close what is being written to."""
+    retries_max: int = 2
+    """So many other replicas are tried for a request that provably did not execute [1]."""
+    drain_grace: float = 0.0
+    """On SIGTERM, keep accepting for so long while saying not ready [s]. Behind a load balancer that polls
+    readiness, set it to two of its polls."""
+    drain_max: float = 60.0
+    """So long may requests in flight go on after that [s]; then they are ended with an error. Longer than
+    the longest answer that shall survive a restart."""
+
+    def __post_init__(self) -> None:
+        for name in ("head_timeout", "client_keepalive", "body_rate_min", "connect_timeout"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"need {name} > 0, got {getattr(self, name)}")
+        for name in ("body_bytes_max", "body_spool_bytes", "body_timeout", "linger", "retries_max"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"need {name} >= 0, got {getattr(self, name)}")
+        if self.read_buffer_bytes < 1024:
+            raise ValueError(f"need read_buffer_bytes >= 1024, got {self.read_buffer_bytes}")
+        if not 0 <= self.port <= 65535:
+            raise ValueError(f"need port in 0..65535, got {self.port}")
+
+
+@dataclass(frozen=True, slots=True)
+class RouteOptions:
+    """The way to one pool, and how long its requests may take."""
+
+    prefix: str = "/"
+    """Requests whose path is this, or lies below it, go to the pool; the longest prefix wins. The path is
+    passed on whole."""
+    wait_timeout: float = 60.0
+    """A request that has not got a slot within this is answered 504, or 503 if there is no replica [s]."""
+    first_byte_timeout: float | None = 300.0
+    """After the body is sent, the head of the answer must come within this [s]; None for no limit. A server
+    that answers in one piece sends its head when it is done, so this bounds the service time of those."""
+    idle_timeout: float | None = 300.0
+    """Between two pieces of an answer no more than this may pass [s]; None for no limit."""
+
+    def __post_init__(self) -> None:
+        if not self.prefix.startswith("/"):
+            raise ValueError(f"need a prefix that starts with '/', got {self.prefix!r}")
+        for name in ("wait_timeout", "first_byte_timeout", "idle_timeout"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise ValueError(f"need {name} > 0, got {value}")
+
+    def covers(self, path: str) -> bool:
+        """Whether `path` is the prefix or lies below it; `/v1` does not cover `/v10`."""
+        stem = self.prefix.rstrip("/")
+        return path == stem or path.startswith(stem + "/")

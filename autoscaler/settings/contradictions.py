@@ -1,0 +1,196 @@
+"""Rules between settings: values that are each allowed, and cannot all be meant.
+
+The rules look at the file as it was written, not at sections that were found right, so that a mistake
+elsewhere in the file hides none of them. A value that is wrong by itself takes no part.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic_core import PydanticCustomError
+
+from autoscaler.settings.document import Document, KeyPath, dotted
+from autoscaler.settings.schema import FileSection
+from autoscaler.settings.section import field_at
+from autoscaler.settings.units import Address, format_duration, format_fraction
+from autoscaler.settings.values import Kind
+
+_POOL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
+_EVERY_INTERFACE = ("0.0.0.0", "::")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """`below` times `factor` must not be above `above`."""
+
+    below: KeyPath
+    above: KeyPath
+    show: Callable[[Any], str]
+    factor: int = 1
+    strict: bool = False
+
+
+_ORDERS_IN_POOL = (
+    _Order(("scaling", "replicas_min"), ("scaling", "replicas_max"), str),
+    _Order(("objective", "utilization_low"), ("objective", "utilization_high"), format_fraction, strict=True),
+    _Order(("objective", "wait"), ("queue", "wait_max"), format_duration),
+    _Order(("forecast", "interval"), ("forecast", "season"), format_duration, factor=2),
+    _Order(("forecast", "season"), ("forecast", "history_max"), format_duration),
+)
+
+
+def note_contradictions(document: Document) -> None:
+    """Add what does not go together to the problems of `document`."""
+    _note_pool_names(document)
+    _note_same_address(document)
+    _note_same_route(document)
+    _note_servers(document)
+    _note_control_interval(document)
+    for name in _pools(document):
+        pool = ("pools", name)
+        for order in _ORDERS_IN_POOL:
+            _note_order(document, order, (*pool, *order.below), (*pool, *order.above))
+        _note_replicas_without_gpu(document, pool)
+
+
+def _note_pool_names(document: Document) -> None:
+    pools = document.at(("pools",))
+    if pools == {}:
+        document.note(("pools",), "got no pool", "one or more", "write a name, and its platform below it")
+    for name in _pools(document):
+        if not _POOL_NAME.fullmatch(name):
+            path = ("pools", name)
+            allowed = "a name of up to 63 letters, digits, _ - and ., because metrics and folders carry it"
+            document.note(path, "got such a name", allowed, "rename the pool", document.key_places[path])
+
+
+def _note_same_address(document: Document) -> None:
+    listen, admin = _value(document, ("listen",)), _value(document, ("admin",))
+    if listen and admin and _overlap(listen, admin):
+        path = ("admin",) if ("admin",) in document.key_places else ("listen",)
+        other = listen if path == ("admin",) else admin
+        fault = (
+            f"got {document.at(path)}, where {'listen' if other is listen else 'admin'} ({other}) is already"
+        )
+        document.note(path, fault, "", "choose another port for one of them")
+
+
+def _note_same_route(document: Document) -> None:
+    first_with: dict[str, str] = {}
+    for name in _pools(document):
+        path = ("pools", name, "route", "prefix")
+        prefix = _value(document, path)
+        if prefix is None:
+            continue
+        first = first_with.setdefault(prefix.rstrip("/"), name)
+        if first != name:
+            fault = f"got {prefix}, which pool {first} has too"
+            document.note(path, fault, "", f"give each pool a prefix of its own, such as /{name}")
+
+
+def _note_servers(document: Document) -> None:
+    """Find a server that is in two pools, whose slots would be counted twice, and this program itself."""
+    listen = _value(document, ("listen",))
+    first_with: dict[str, str] = {}
+    for name in _pools(document):
+        urls = document.at(("pools", name, "platform", "urls"))
+        for index, url in enumerate(urls if isinstance(urls, list) else []):
+            path = ("pools", name, "platform", "urls", index)
+            if not isinstance(url, str):
+                continue
+            first = first_with.setdefault(url.rstrip("/"), name)
+            if first != name:
+                remedy = "give each server to one pool, for its slots are counted there"
+                document.note(path, f"got {url}, which pool {first} has too", "", remedy)
+            if listen and (address := _address_of(url)) and _overlap(address, listen):
+                fault = f"got {url}, where this program itself listens ({listen})"
+                document.note(path, fault, "", "name the model server, or listen elsewhere")
+
+
+def _note_replicas_without_gpu(document: Document, pool: KeyPath) -> None:
+    gpus = document.at((*pool, "platform", "gpus"))
+    least = _value(document, (*pool, "scaling", "replicas_min"))
+    each = _value(document, (*pool, "platform", "replicas_per_gpu"))
+    if isinstance(gpus, list) and gpus and least and each and least > len(gpus) * each:
+        path = (*pool, "scaling", "replicas_min")
+        allowed = f"at most {len(gpus) * each}, for platform.gpus has room for no more"
+        document.note(path, f"got {least}", allowed, "lower it, list more GPUs, or raise replicas_per_gpu")
+
+
+def _note_control_interval(document: Document) -> None:
+    """Arrivals are counted once each control interval, so no bin of a forecast can be shorter."""
+    control_interval = _value(document, ("control_interval",))
+    for name in _pools(document):
+        path = ("pools", name, "forecast", "interval")
+        interval = _value(document, path)
+        if control_interval and interval and control_interval > interval:
+            allowed = f"at most {dotted(path)} ({format_duration(interval)})"
+            fault = f"got {format_duration(control_interval)}"
+            document.note(("control_interval",), fault, allowed, "lower it, or raise the other")
+            return
+
+
+def _note_order(document: Document, order: _Order, below: KeyPath, above: KeyPath) -> None:
+    low, high = _value(document, below), _value(document, above)
+    if low is None or high is None or low * order.factor < high:
+        return
+    if low * order.factor == high and not order.strict:
+        return
+    if below in document.key_places:
+        bound = (
+            "less than"
+            if order.strict
+            else "at most"
+            if order.factor == 1
+            else f"at most 1/{order.factor} of"
+        )
+        allowed = f"{bound} {dotted(above)} ({order.show(high)})"
+        document.note(below, f"got {order.show(low)}", allowed, "lower it, or raise the other")
+    else:
+        bound = (
+            "more than"
+            if order.strict
+            else "at least"
+            if order.factor == 1
+            else f"at least {order.factor} times"
+        )
+        allowed = f"{bound} {dotted(below)} ({order.show(low)})"
+        document.note(above, f"got {order.show(high)}", allowed, "raise it, or lower the other")
+
+
+def _pools(document: Document) -> Iterator[str]:
+    pools = document.at(("pools",))
+    if isinstance(pools, dict):
+        yield from (name for name, pool in pools.items() if isinstance(pool, dict))
+
+
+def _value(document: Document, path: KeyPath) -> Any:
+    """Return the value of a setting, its default if it is not in the file, None if it is wrong."""
+    info = field_at(FileSection, path, document)
+    if info is None:
+        return None
+    if path not in document.key_places:
+        return info.default
+    kind = next(data for data in info.metadata if isinstance(data, Kind))
+    try:
+        return kind.read(document.at(path))
+    except PydanticCustomError:
+        return None
+
+
+def _overlap(one: Address, other: Address) -> bool:
+    same_host = one.host == other.host or one.host in _EVERY_INTERFACE or other.host in _EVERY_INTERFACE
+    return same_host and one.port == other.port != 0
+
+
+def _address_of(url: str) -> Address | None:
+    try:
+        parts = urlsplit(url)
+        port = parts.port or _DEFAULT_PORTS.get(parts.scheme, 0)
+    except ValueError:
+        return None
+    return Address({"localhost": "127.0.0.1"}.get(parts.hostname or "", parts.hostname or ""), port)

@@ -1,0 +1,132 @@
+"""Metrics for Prometheus, in its text format or as OpenMetrics.
+
+Distributions and counts are kept here, as they happen. Gauges are not kept at all: a scrape asks for
+one `Status` and reads them off it, so they can never disagree with the ledger they describe. What is
+not known has no sample; it is never 0.
+
+Every label takes its values from a list that is known beforehand: the pools of the configuration,
+and enums.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from autoscaler.domain import Decision, DropReason, Fleet, Observation, Outcome, Request, ScaleTo
+from autoscaler.telemetry.gauges import gauges
+from autoscaler.telemetry.status import Status
+
+_WAIT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600)
+_SERVICE_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600)
+
+_CLASS = "default"
+"""The one class of requests there is; the label is there so that dashboards need not change for more."""
+
+
+class PoolMetrics:
+    """Counts and times the requests of one pool; implements `ports.RequestListener`."""
+
+    def __init__(self, waiting_time: Histogram, service_time: Histogram) -> None:
+        self._waiting_time = waiting_time
+        self._service_time = service_time
+        self._requests = dict.fromkeys(Outcome, 0)
+
+    def arrived(self, request: Request, now: float) -> None:
+        """Do nothing: it is counted when it ends."""
+
+    def started(self, request: Request, now: float) -> None:
+        """Its wait is over."""
+        self._waiting_time.observe(now - request.arrived_at)
+
+    def slot_freed(self, service_time: float, now: float) -> None:
+        """A service is over."""
+        self._service_time.observe(service_time)
+
+    def ended(self, request: Request, outcome: Outcome, now: float, reason: DropReason | None = None) -> None:
+        """Count it by how it ended."""
+        self._requests[outcome] += 1
+
+    def requests(self) -> dict[Outcome, int]:
+        """Return how many ended in each way so far [requests]."""
+        return dict(self._requests)
+
+
+class Metrics(Collector):
+    """All metrics of the program, on a registry of their own.
+
+    Counts decisions as they are recorded, so it implements `ports.DecisionLog` too.
+
+    Parameters
+    ----------
+    pools : iterable of str
+        The names of all pools.
+    status : callable
+        Returns the `Status` of the moment; asked once for each scrape.
+    """
+
+    def __init__(self, pools: tuple[str, ...], status: Callable[[], Status]) -> None:
+        self._status = status
+        self._registry = CollectorRegistry()
+        waiting = self._histogram("waiting_time_seconds", "From arrival to a slot.", _WAIT_BUCKETS)
+        service = self._histogram("service_time_seconds", "In a slot, whatever the answer.", _SERVICE_BUCKETS)
+        self._pools = {pool: PoolMetrics(waiting.labels(pool), service.labels(pool)) for pool in pools}
+        self._decisions: Counter[tuple[str, str, str]] = Counter()
+        self._registry.register(self)
+
+    def for_pool(self, pool: str) -> PoolMetrics:
+        """Return the listener of one pool. Raises KeyError for a pool that was not named at the start."""
+        return self._pools[pool]
+
+    def record(
+        self,
+        pool: str,
+        observation: Observation | None,
+        fleet: Fleet,
+        decision: Decision,
+        now: float,
+        wall_time: float,
+    ) -> None:
+        """Count a decision by its direction and reason."""
+        self._decisions[pool, _direction(decision), decision.reason.value] += 1
+
+    def render(self, accept: str = "") -> tuple[bytes, str]:
+        """Return the metrics and their content type, in the format that an Accept header asks for."""
+        encoder, content_type = choose_encoder(accept)
+        return encoder(self._registry), content_type
+
+    def describe(self) -> list[Metric]:
+        """Name nothing beforehand: the names need a status, and there may be none yet at registration."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield what is counted, then what a status shows."""
+        requests = CounterMetricFamily(
+            "autoscaler_requests", "Requests that ended, by how.", labels=["pool", "class", "outcome"]
+        )
+        for pool, metrics in self._pools.items():
+            for outcome, count in metrics.requests().items():
+                requests.add_metric([pool, _CLASS, outcome.value], count)
+        decisions = CounterMetricFamily(
+            "autoscaler_decisions",
+            "Decisions taken, by what and why.",
+            labels=["pool", "direction", "reason"],
+        )
+        for labels, count in self._decisions.items():
+            decisions.add_metric(labels, count)
+        yield requests
+        yield decisions
+        yield from gauges(self._status())
+
+    def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
+        return Histogram(f"autoscaler_{name}", text, ["pool"], buckets=buckets, registry=self._registry)
+
+
+def _direction(decision: Decision) -> str:
+    if not isinstance(decision, ScaleTo):
+        return "hold"
+    return "up" if decision.desired > decision.current else "down"

@@ -1,0 +1,104 @@
+"""The history: arrivals per interval, and every decision with what it was made from.
+
+One writer, many readers. The event loop only puts a finished row into a bounded queue; a thread of
+its own commits what has gathered, so a slow disk delays neither a request nor a decision. A kill at
+any moment loses what was not yet committed: at most the current interval. If the disk refuses, rows
+are kept and tried again; past the bound the newest are dropped, and that is logged, once.
+"""
+
+import queue
+from contextlib import ExitStack
+from pathlib import Path
+
+import structlog
+
+from autoscaler.domain import Decision, Fleet, Observation
+from autoscaler.errors import UsageError
+from autoscaler.telemetry.decision_codec import DecisionRecord, record_to_row
+from autoscaler.telemetry.history_file import open_for_writing
+from autoscaler.telemetry.history_lock import HistoryLock
+from autoscaler.telemetry.history_reader import HistoryReader
+from autoscaler.telemetry.history_retention import Retention
+from autoscaler.telemetry.history_writer import HistoryWriter, Mark, Record, interval_row
+
+_log = structlog.get_logger(__name__)
+
+_QUEUE_BOUND = 4096
+"""Records that wait for the disk, at most: more than an hour of ten pools at 10 s."""
+
+
+class History(HistoryReader):
+    """Writes a history, and reads it; implements `ports.DecisionLog`.
+
+    Raises
+    ------
+    HistoryLocked
+        On construction, if another instance writes to `path`.
+    UsageError
+        On construction, if `path` cannot be a history; what is there is left as it is.
+    """
+
+    def __init__(self, path: Path | str, retention: Retention | None = None) -> None:
+        path = Path(path).resolve()
+        _make_folder(path)
+        with ExitStack() as undo:
+            self._lock = HistoryLock(path)
+            undo.callback(self._lock.release)
+            writing = open_for_writing(path)
+            undo.callback(writing.close)
+            super().__init__(path)
+            undo.pop_all()
+        self._queue: queue.Queue[Record | Mark] = queue.Queue(maxsize=_QUEUE_BOUND)
+        self._closed = False
+        self._dropping = False
+        self._writer = HistoryWriter(writing, self._queue, retention or Retention(), path)
+        self._writer.start()
+
+    def record(
+        self,
+        pool: str,
+        observation: Observation | None,
+        fleet: Fleet,
+        decision: Decision,
+        now: float,
+        wall_time: float,
+    ) -> None:
+        """Keep one step of the control path; returns at once. Raises ValueError after `close`."""
+        if self._closed:
+            raise ValueError(f"history {self.path} is closed")
+        record = DecisionRecord(pool, float(wall_time), float(now), observation, fleet, decision)
+        try:
+            self._queue.put_nowait(Record(record_to_row(record), interval_row(pool, observation)))
+            self._dropping = False
+        except queue.Full:
+            if not self._dropping:
+                _log.error("history is full of unwritten records; newest are dropped", path=str(self.path))
+            self._dropping = True
+
+    def flush(self, timeout: float = 10.0) -> None:
+        """Block until all that was recorded so far has been given to the disk, `timeout` [s] at most."""
+        mark = Mark()
+        try:
+            self._queue.put(mark, timeout=timeout)
+        except queue.Full:
+            return
+        mark.done.wait(timeout)
+
+    def close(self) -> None:
+        """Write what is left, let go of the file and of its lock. Blocks as `flush` does."""
+        if self._closed:
+            return
+        self._closed = True
+        super().close()  # first: the last to close folds the WAL into the file, and a reader cannot
+        self._writer.stop()
+        self._lock.release()
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"history {path}: its folder cannot be made ({error.strerror}). "
+            f"Make it, or name another history file."
+        ) from error

@@ -1,0 +1,87 @@
+"""What is kept, and for how long: fine for two weeks, hourly for a year.
+
+Rolling up joins the intervals of one hour that follow one another without a gap into one longer row
+of the same table. A gap stays a gap: no row ever spans time that was not observed, so reading needs
+not know which rows were rolled up.
+
+Age is measured from the newest record, not from a clock of its own.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from autoscaler.telemetry.history_file import INTERVAL_COLUMNS, INTERVAL_MARKS, RecordedInterval
+
+HOUR = 3600.0
+DAY = 24 * HOUR
+
+_GAP_MAX = 0.01
+"""Two intervals follow one another if less than this fraction of the later one lies between them [1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long history is kept."""
+
+    fine: float = 14 * DAY
+    """Intervals and every decision as they were recorded [s]; two weeks show a weekly season."""
+    rolled_up: float = 366 * DAY
+    """Hourly intervals, and the decisions that changed the fleet [s]."""
+
+
+def tidy(connection: sqlite3.Connection, newest: float, retention: Retention) -> None:
+    """Roll up and forget what is old at `newest` [s since the epoch]; call it inside a transaction."""
+    fine_from = (newest - retention.fine) // HOUR * HOUR
+    forget_before = newest - retention.rolled_up
+    connection.execute("DELETE FROM intervals WHERE start_wall < ?", (forget_before,))
+    connection.execute("DELETE FROM decisions WHERE kind = 'hold' AND wall_time < ?", (fine_from,))
+    connection.execute("DELETE FROM decisions WHERE kind = 'scale_to' AND wall_time < ?", (forget_before,))
+    old = [
+        RecordedInterval(*row)
+        for row in connection.execute(
+            f"SELECT {INTERVAL_COLUMNS} FROM intervals WHERE rolled_up = 0 AND start_wall < ? "
+            "ORDER BY pool, start_wall",
+            (fine_from,),
+        )
+    ]
+    connection.execute("DELETE FROM intervals WHERE rolled_up = 0 AND start_wall < ?", (fine_from,))
+    connection.executemany(
+        f"INSERT INTO intervals ({INTERVAL_COLUMNS}, rolled_up) VALUES ({INTERVAL_MARKS}, 1) "
+        "ON CONFLICT (pool, start_wall) DO NOTHING",
+        [_joined(run) for run in _runs(old)],
+    )
+
+
+def _runs(rows: list[RecordedInterval]) -> Iterator[list[RecordedInterval]]:
+    """Cut rows, ordered by pool and time, wherever the pool or the hour changes or a gap lies between."""
+    if not rows:
+        return
+    run = [rows[0]]
+    for earlier, later in pairwise(rows):
+        same_hour = earlier.start_wall // HOUR == later.start_wall // HOUR
+        meet = abs(later.start_wall - earlier.end_wall) <= _GAP_MAX * later.interval
+        if not (earlier.pool == later.pool and same_hour and meet):
+            yield run
+            run = []
+        run.append(later)
+    yield run
+
+
+def _joined(run: list[RecordedInterval]) -> RecordedInterval:
+    """Add up what was counted, average what was averaged, keep the last of what was a reading."""
+    last = run[-1]
+    return last._replace(
+        start_wall=run[0].start_wall,
+        interval=last.end_wall - run[0].start_wall,
+        arrivals=sum(row.arrivals for row in run),
+        completions=sum(row.completions for row in run),
+        rejected=sum(row.rejected for row in run),
+        service_time_sum=sum(row.service_time_sum or 0.0 for row in run),
+        service_time_square_sum=sum(row.service_time_square_sum or 0.0 for row in run),
+        busy_slots_mean=sum((row.busy_slots_mean or 0.0) * row.interval for row in run)
+        / sum(row.interval for row in run),
+        tokens_in=sum(row.tokens_in for row in run),
+        tokens_out=sum(row.tokens_out for row in run),
+    )

@@ -1,0 +1,136 @@
+"""What the program says of itself: one snapshot, read by `/api/status`, the metrics and the terminal view.
+
+Everything in it is derived at the moment it is asked for, nothing is kept beside the ledger of slots.
+Not-a-number marks what is not known (yet); in JSON it is `null`.
+"""
+
+from dataclasses import dataclass, field
+
+from autoscaler.domain import Outcome
+
+UNKNOWN = float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastStatus:
+    """The predicted arrival rate, `lead_time` [s] from now [1/s]."""
+
+    mean: float = UNKNOWN
+    p10: float = UNKNOWN
+    p90: float = UNKNOWN
+    lead_time: float = UNKNOWN
+    """How far ahead it looks: from a decision to a ready replica [s]."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicasStatus:
+    """Replicas by state [1]. Desired counts those ready and starting that are wanted."""
+
+    desired: int
+    starting: int
+    ready: int
+    draining: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlotsStatus:
+    """The ledger of slots [1]."""
+
+    busy: int
+    """In use, on draining replicas too."""
+    free: int
+    """Would take a request now."""
+    total: int
+    """Of ready replicas."""
+
+
+@dataclass(frozen=True, slots=True)
+class OccupancyStatus:
+    """Busy slots / slots, as measured [1]."""
+
+    last_interval: float = UNKNOWN
+    rolling: float = UNKNOWN
+    """Over the last minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitsStatus:
+    """Waiting times of the requests that got a slot, over a recent window [s]."""
+
+    p50: float = UNKNOWN
+    p95: float = UNKNOWN
+    p99: float = UNKNOWN
+    count: int = 0
+    """Requests in the window, those that never got a slot included."""
+    met: float = UNKNOWN
+    """Fraction of them that started within the objective's wait; the queue's refusals count as misses [1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectiveStatus:
+    """What the user wants; see `domain.Objective`."""
+
+    wait_seconds: float
+    wait_quantile: float
+    utilization_low: float
+    utilization_high: float
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionStatus:
+    """The last decision, in words."""
+
+    sentence: str
+    wall_time: float
+    """When it was taken [s since the epoch, UTC]."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStatus:
+    """One pool.
+
+    Attributes
+    ----------
+    arrival_rate : float
+        At the door, lately [1/s].
+    offered_load : float
+        arrival_rate * mean service time [erlang].
+    queue_depth, oldest_wait
+        Waiting now [requests]; how long the first of them has [s].
+    requests : dict
+        Ended since the start of the program, by outcome [requests].
+    cold_start_mean, cold_start_p90 : float
+        From decision to readiness, as measured [s].
+    slots_leaked : int
+        Slots whose lease was never given back [1]; anything but 0 is an error of this program.
+    """
+
+    name: str
+    arrival_rate: float
+    forecast: ForecastStatus
+    replicas: ReplicasStatus
+    slots: SlotsStatus
+    occupancy: OccupancyStatus
+    queue_depth: int
+    oldest_wait: float
+    waits: WaitsStatus
+    objective: ObjectiveStatus
+    last_decision: DecisionStatus | None = None
+    requests: dict[Outcome, int] = field(default_factory=dict)
+    offered_load: float = UNKNOWN
+    cold_start_mean: float = UNKNOWN
+    cold_start_p90: float = UNKNOWN
+    slots_leaked: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The whole program at `wall_time` [s since the epoch, UTC]."""
+
+    version: str
+    wall_time: float
+    uptime: float
+    """Since the start of the program [s]."""
+    event_loop_lag: float
+    """The longest that the event loop was late, lately [s]."""
+    pools: tuple[PoolStatus, ...]

@@ -1,0 +1,24 @@
+"""`python -m load send …`: load a server of yours. `python -m load demo`: the main job on this machine."""
+
+import typer
+
+from load.demo.command import demo
+from load.send import send
+
+app = typer.Typer(
+    help="Load for inference servers, and the demo.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+app.command()(send)
+app.command()(demo)
+
+
+@app.callback()
+def _commands() -> None:
+    """Load for inference servers, and the demo."""
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,115 @@
+"""The command as a user types it: what it prints where, and how it ends."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "deploy" / "examples"
+
+
+def python(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, *map(str, words)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+def autoscaler(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess:
+    return python("-m", "autoscaler", *words, cwd=cwd)
+
+
+def test_help_names_every_command_and_is_quick():
+    before = time.perf_counter()
+    done = autoscaler("--help")
+    assert done.returncode == 0
+    assert all(f"\n  {command} " in done.stdout for command in ("run", "check", "explain", "top"))
+    assert (
+        time.perf_counter() - before < 5
+    )  # 0.2 s on an idle machine; importing all parts takes 1.5 s of CPU
+
+
+def test_help_imports_none_of_the_parts():
+    script = (
+        "import sys; sys.argv = ['autoscaler', '--help']\n"
+        "from autoscaler.__main__ import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'numpy', 'aiohttp', 'pydantic', 'rich'} & sys.modules.keys()))"
+    )
+    done = python("-c", script)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_version_is_told():
+    assert autoscaler("--version").stdout == "autoscaler 0.1.0\n"
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["nonsense"], "No such command 'nonsense'"),
+        (["run"], "Missing option '--config' / '-c'"),
+        (
+            ["run", "-c", "absent.yaml"],
+            "absent.yaml  cannot read the configuration: no such file or directory",
+        ),
+        (["check", "-c", "."], ".  cannot read the configuration: is a directory; name the YAML file itself"),
+        (["explain", "--last", "0"], "Invalid value for '--last'"),
+        (["explain", "--url", "http://h", "--history", "f"], "give one of --config, --url and --history"),
+        (["explain", "--history", "absent.db"], "absent.db: no such file"),
+        (["top", "--url", "here"], "--url here: not a URL; write it as http://127.0.0.1:8082"),
+    ],
+)
+def test_a_mistake_is_named_on_stderr_and_ends_with_2(words, said, tmp_path):
+    done = autoscaler(*words, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_all_problems_of_a_file_are_told_and_counted(command, tmp_path):
+    (tmp_path / "f.yaml").write_text("mode: atc\nadmim: :1\npools: {}\n")
+    done = autoscaler(command, "-c", "f.yaml", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    first, second, third, last = done.stderr.splitlines()
+    assert first == 'f.yaml:1:7  mode: got "atc"; allowed: act or recommend; did you mean act?'
+    assert second.startswith("f.yaml:2:1  admim: unknown key;")
+    assert third.startswith("f.yaml:3:1  pools: got no pool;")
+    assert last == "autoscaler: 3 problems in the configuration"
+
+
+def test_the_problems_of_a_file_can_be_had_as_data(tmp_path):
+    (tmp_path / "f.yaml").write_text("mode: atc\npools: {}\n")
+    done = autoscaler("check", "-c", "f.yaml", "--json", cwd=tmp_path)
+    assert done.returncode == 2
+    answer = json.loads(done.stdout)
+    assert answer["can_run"] is False
+    assert [(problem["line"], problem["key"]) for problem in answer["problems"]] == [
+        (1, "mode"),
+        (2, "pools"),
+    ]
+
+
+@pytest.mark.parametrize("name, warnings", [("static.yaml", 2), ("local.yaml", 0)])
+def test_the_examples_pass_the_check(name, warnings, tmp_path):
+    # Elsewhere than where they say, so that a program that runs on this machine is not in the way.
+    text = (EXAMPLES / name).read_text("utf-8").replace("127.0.0.1:808", "127.0.0.1:0 # 808")
+    text = text.replace("127.0.0.1:900", "127.0.0.1:1/")
+    text = text.replace("${CONFIG_DIR}", str(EXAMPLES))
+    (tmp_path / name).write_text(text)
+    done = autoscaler("check", "-c", name, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"can run: 0 problem(s), {warnings} warning(s)" in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == [name]  # nothing was made

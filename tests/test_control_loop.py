@@ -1,0 +1,164 @@
+"""The driver of the control path: asks, tells, and goes on when something outside fails."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autoscaler.clock import VirtualClock
+from autoscaler.control_loop import ControlLoop, ControlOptions
+from autoscaler.domain import Decision, Hold, Objective, Observation, Reason
+from autoscaler.fit_process import FitFailed
+from autoscaler.scaling import Controller, DecisionPolicy
+from tests.fakes.platform import InMemoryPlatform
+from tests.fakes.replica_listener import FakeReplicaListener
+
+
+class Decisions:
+    """A decision log in memory."""
+
+    def __init__(self) -> None:
+        self.kept: list[Decision] = []
+
+    def record(self, pool, observation, fleet, decision, now, wall_time) -> None:
+        self.kept.append(decision)
+
+
+async def called_at_once(job: Callable[[], Any], time_limit: float) -> Any:
+    return job()
+
+
+class World:
+    """A control loop with everything around it in memory; `tick` lets one interval pass."""
+
+    def __init__(
+        self, rate: float = 2.0, policy: DecisionPolicy | None = None, run_fit=called_at_once, **options
+    ):
+        self.clock = VirtualClock(wall_time=1e6)
+        self.platform = InMemoryPlatform(self.clock, cold_start=20.0, ready=2)
+        self.decisions = Decisions()
+        self.rate: float | None = rate
+        self.controller = Controller(Objective(wait_seconds=30.0), policy)
+        self.loop = ControlLoop(
+            "pool",
+            self.controller,
+            self.platform,
+            self.observe,
+            [self.decisions],
+            self.clock,
+            ControlOptions(**options),
+            run_fit,
+        )
+
+    def observe(self, now: float, wall_time: float) -> Observation | None:
+        if self.rate is None:
+            return None
+        arrivals = round(self.rate * 10)
+        return Observation(
+            10.0, arrivals, arrivals, 5.0 * arrivals, 50.0 * arrivals, 5.0 * self.rate, 10, 0, 0.0, wall_time
+        )
+
+    async def tick(self, times: int = 1) -> None:
+        for _ in range(times):
+            self.clock.move_to(self.clock.now() + 10.0)
+            await self.loop.tick()
+            await asyncio.sleep(0)
+
+
+async def started(**world) -> World:
+    made = World(**world)
+    await made.platform.start(FakeReplicaListener())
+    return made
+
+
+async def test_decisions_are_logged_and_carried_out():
+    world = await started()
+    await world.tick(30)
+    fleet = await world.platform.fleet()
+    assert 10 / 0.75 <= fleet.ready <= 10 / 0.60 + 1
+    assert len(world.decisions.kept) == 30
+    assert world.loop.state is not None
+    assert world.loop.state.decision == world.decisions.kept[-1]
+
+
+async def test_recommending_decides_and_logs_but_touches_nothing():
+    world = await started(actuate=False)
+    await world.tick(30)
+    assert world.platform.asked == []
+    assert world.decisions.kept[-1].desired > 2
+
+
+async def test_a_platform_that_cannot_be_asked_is_left_alone_and_caught_up_later():
+    world = await started()
+    await world.tick(2)
+    asked = len(world.platform.asked)
+    world.platform.is_unavailable = True
+    await world.tick(5)
+    assert len(world.platform.asked) == asked
+    world.platform.is_unavailable = False
+    await world.tick(5)
+    assert len(world.platform.asked) == asked + 5
+
+
+async def test_a_platform_that_never_answered_gives_nothing_to_decide_about():
+    world = World()
+    world.platform.is_unavailable = True
+    await world.tick(3)
+    assert (world.decisions.kept, world.loop.state) == ([], None)
+
+
+async def test_f4_a_lost_measurement_holds():
+    world = await started()
+    await world.tick(30)
+    before = (await world.platform.fleet()).ordered
+    world.rate = None
+    await world.tick(60)
+    assert isinstance(world.decisions.kept[-1], Hold)
+    assert world.decisions.kept[-1].reason is Reason.METRICS_LOST
+    assert (await world.platform.fleet()).ordered == before
+
+
+async def test_a_fit_that_is_due_is_run_and_adopted_and_one_that_fails_changes_nothing():
+    policy = DecisionPolicy(season=200.0, forecast_interval=10.0, refit_interval=100.0)
+    ran = []
+
+    async def run_fit(job: Callable[[], Any], time_limit: float) -> Any:
+        ran.append(job)
+        if len(ran) == 2:
+            raise FitFailed("too slow")
+        return job()
+
+    world = await started(policy=policy, run_fit=run_fit)
+    world.controller.warm(np.full(40, 20.0), 10.0, 1e6)
+    await world.tick(40)
+    assert len(ran) >= 3
+    assert isinstance(ran[0], partial)
+    assert world.decisions.kept[-1].numbers.forecast_rate == pytest.approx(2.0, rel=0.1)
+
+
+async def test_occupancy_is_slot_time_in_use_over_slot_time_there():
+    world = await started(actuate=False, rate=0.2)
+    await world.tick(5)
+    assert world.loop.state is not None
+    assert world.loop.state.occupancy == pytest.approx(0.5)  # 0.2/s x 5 s of 2 slots
+
+
+async def test_the_loop_ticks_at_even_times_until_it_is_cancelled():
+    ticks = []
+    world = await started()
+    world.loop.tick = lambda: _note(ticks)  # type: ignore[method-assign]
+    world.clock.now = asyncio.get_running_loop().time  # type: ignore[method-assign]
+    world.loop._options = ControlOptions(interval=0.01)
+    running = asyncio.create_task(world.loop.run())
+    while len(ticks) < 3:
+        await asyncio.sleep(0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def _note(ticks: list[None]) -> None:
+    ticks.append(None)
