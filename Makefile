@@ -8,15 +8,19 @@ TRITON := .triton
 
 .PHONY: setup triton demo test lint types layers lock clean
 
-# A stamp per environment: rebuilt only when what it was built from has changed.
-$(VENV)/.stamp: requirements.lock pyproject.toml
+# One stamp for what is installed, one for the project's own entry points: each anew only when it must be.
+$(VENV)/.installed: requirements.lock
 	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) not found; install Python 3.11 or set PYTHON=python3" >&2; exit 2; }
-	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@echo "Setting up $(VENV); the first time this takes a minute."
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
 	@touch $@
 
-setup: $(VENV)/.stamp
+$(VENV)/.linked: $(VENV)/.installed pyproject.toml
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+setup: $(VENV)/.linked
 
 # The demo's model server lives apart: Triton's Python backend wants NumPy 1.
 triton: setup

@@ -23,7 +23,6 @@ from forecasting.distribution import (
     Gamma,
     NegativeBinomial,
     PredictiveDistribution,
-    TruncatedNormal,
 )
 from forecasting.forecaster import Forecaster
 from forecasting.holt_winters import HoltWinters
@@ -31,6 +30,7 @@ from forecasting.naive import Level, Persistence, SeasonalNaive
 from forecasting.nowcast import Nowcast
 from forecasting.selection import Selection, choose
 from forecasting.series import Series
+from forecasting.truncated_normal import TruncatedNormal
 
 __all__ = [
     "Dispersion",

@@ -13,6 +13,8 @@ SAMPLES_MEMORY = 30
 """Differences after which one has lost 63 % of its weight."""
 SAMPLES_PRIOR = 5
 """How many differences the assumption of Poisson weighs."""
+EXPOSURE_MIN = 1e-6
+"""Counts of less exposure than this are not compared."""
 OUTLIER = 4.0
 """A difference counts for at most so many standard deviations."""
 
@@ -36,7 +38,7 @@ class Dispersion(Stateful):
         before, exposure_before = self.count_, self.exposure_
         self.count_, self.exposure_ = count, exposure
         total = before + count
-        if not (total > 0 and exposure_before > 0 and exposure > 0):
+        if not (total > 0 and exposure_before > EXPOSURE_MIN and exposure > EXPOSURE_MIN):
             return  # missing, or nothing to compare
         rate = total / (exposure_before + exposure)
         difference = before / exposure_before - count / exposure

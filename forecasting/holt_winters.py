@@ -6,12 +6,14 @@ In error-correction form, with e the error of the one-step forecast (l + φb + s
     multiplicative    l ← l + φb + α e/s    b ← φb + αβ e/s     s ← s + γ e/(l + φb)
 
 which is the recursion of statsmodels' `ExponentialSmoothing`; that estimates α, β, γ, φ, from states
-given to it. Three things are added, because this history is of a live system:
+given to it. Four things are added, because this history is of a live system:
 
 - A missing count is imputed by the forecast of it: e = 0.
 - An error larger than can be believed (see `HorizonErrors.score`) moves trend and season no further
   than the bound: a spike today is not repeated tomorrow. The level follows in full from the second
   such error on the same side: that is a shift, and no spike.
+- Days without a single request void the season. The recursion alone would not: its level goes to minus
+  the season, step by step, and from there every step ahead is the old day again.
 - α and γ have a least value. On a calm history the best α is 0, and a level that jumped would never
   be followed.
 
@@ -44,12 +46,17 @@ PROFILE_SEASONS_MAX = 3
 """Seasons, the oldest, whose mean the seasonal profile starts from."""
 SPIKE_RATIO, SPIKE_COUNTS = 3.0, 5.0
 """A phase of the profile above 3 x (median of itself and two neighbours each side) + 5 is a spike."""
-SEASON_MIN = 0.25
-"""A multiplicative season below this does not divide the error: a few requests more at night say little
-of the level of the day, though they are many times what was expected."""
+EXPECTED_MIN = 20.0
+"""In a multiplicative model an error moves the level as if at least so many requests had been expected (but
+no less than in an additive one): a few more at night say little of the day, however many times what was
+expected they are."""
 POSITIVE_MIN = 0.01
 """Least count and season, relative to the mean, that a multiplicative model is estimated with."""
 SEASON_MAX = 100.0
+IDLE_SEASONS = 4
+"""So many seasons of zeros void what was known; a long weekend does not."""
+GROWTH_MAX = 2.0
+"""No forecast exceeds the highest count ever seen by more than this factor."""
 LEVEL_MIN = 1.0
 """A level below one count tells nothing of the shape of a multiplicative season."""
 
@@ -97,13 +104,17 @@ class HoltWinters(PointForecaster):
         self.season_ = np.zeros(season_length)
         self.phase_ = 0
         self.doubted_ = 0.0
+        self.highest_ = 0.0
+        self.idle_ = 0
         self.errors_ = HorizonErrors()
 
     def _history_max(self) -> int:
         return max(super()._history_max(), 3 * self.season_length)
 
     def _start(self, history: Array) -> Array:
-        m, seasons = self.season_length, len(history) // self.season_length
+        m = self.season_length
+        history = _since_idle(history, IDLE_SEASONS * m, m)
+        seasons = len(history) // m
         if seasons < 1:
             raise ValueError(f"need a season of {m} counts, got {len(history)}; use Level until then")
         self.alpha_, self.gamma_ = LEVEL_SMOOTHING, SEASON_SMOOTHING
@@ -120,7 +131,8 @@ class HoltWinters(PointForecaster):
     def _begin(self, profile: Array) -> None:
         """Set the states to what a season of `profile`, shape (season_length,), leaves behind."""
         self.level_ = float(profile.mean())
-        self.slope_, self.phase_, self.doubted_ = 0.0, 0, 0.0
+        self.slope_, self.doubted_, self.highest_ = 0.0, 0.0, float(profile.max())
+        self.phase_ = self.idle_ = 0
         if self.seasonal == "additive":
             self.season_ = profile - self.level_
         elif self.level_ > 0:
@@ -131,14 +143,16 @@ class HoltWinters(PointForecaster):
     def _learn(self, count: float, bound: float) -> None:
         if math.isnan(self.level_):
             raise ValueError("HoltWinters does not know the season yet; call fit with a season of counts")
+        self._notice_extremes(count)
         base, season = self.level_ + self.phi_ * self.slope_, float(self.season_[self.phase_])
         if self.seasonal == "additive":
             error = 0.0 if math.isnan(count) else count - (base + season)
             per_level, per_season, season_min, season_max = 1.0, 1.0, -math.inf, math.inf
         else:
-            base = max(base, 0.0)
+            base = min(max(base, 0.0), self.highest_)
             error = 0.0 if math.isnan(count) else count - base * season
-            per_level, per_season = 1 / max(season, SEASON_MIN), 1 / max(base, LEVEL_MIN)
+            per_level = 1 / max(season, min(1.0, EXPECTED_MIN / max(base, LEVEL_MIN)))
+            per_season = 1 / max(base, LEVEL_MIN)
             season_min, season_max = 0.0, SEASON_MAX
         believed = min(max(error, -bound), bound)
         shifted = error * self.doubted_ > 0
@@ -149,22 +163,30 @@ class HoltWinters(PointForecaster):
         self.phase_ = (self.phase_ + 1) % self.season_length
         self.doubted_ = error if error != believed else 0.0
 
+    def _notice_extremes(self, count: float) -> None:
+        """Keep the highest count; forget level and season once nothing has come for long."""
+        if count > 0:
+            self.highest_, self.idle_ = max(count, self.highest_), 0
+        elif count == 0:
+            self.idle_ += 1
+            if self.idle_ == IDLE_SEASONS * self.season_length:
+                self.level_ = self.slope_ = 0.0
+                self.season_ = np.full(self.season_length, 0.0 if self.seasonal == "additive" else 1.0)
+
     def _points(self, steps: Steps) -> Array:
         damped = self.phi_ * (1 - self.phi_**steps) / (1 - self.phi_)
         base = self.level_ + damped * self.slope_
         season: Array = self.season_[(self.phase_ + steps - 1) % self.season_length]
-        if self.seasonal == "additive":
-            return np.asarray(np.maximum(base + season, 0.0))
-        return np.asarray(np.maximum(base, 0.0) * season)
+        points = base + season if self.seasonal == "additive" else np.minimum(base, self.highest_) * season
+        return np.asarray(np.clip(points, 0.0, GROWTH_MAX * self.highest_))
 
     def _believed(self, history: Array) -> Array:
         """Live through `history`; return it with gaps imputed and unbelievable errors bounded."""
-        believed = np.empty_like(history)
-        one = np.array([1])
+        believed, one = history.copy(), np.array([1])
         for i, count in enumerate(history.tolist()):
-            point, bound = float(self._points(one)[0]), self.errors_.score(count)
+            point = float(self._points(one)[0])
+            bound = self._live(count)
             believed[i] = point if math.isnan(count) else min(max(count, point - bound), point + bound)
-            self.update(count)
         return believed
 
     def _estimate(self, counts: Array) -> None:
@@ -198,6 +220,14 @@ class HoltWinters(PointForecaster):
         smoothing = [float(found[name]) if trended or name in SMOOTHING_BOUNDS else 0.0 for name in names]
         if all(math.isfinite(each) for each in smoothing):
             self.alpha_, self.beta_, self.gamma_, self.phi_ = smoothing
+
+
+def _since_idle(history: Array, idle: int, least: int) -> Array:
+    """Return what came after the last run of `idle` zeros, if that is `least` counts; else all of it."""
+    ends = np.flatnonzero(history != 0)  # also a missing count ends a run
+    runs = np.diff(ends, prepend=-1) - 1
+    after = ends[runs >= idle]
+    return history[after[-1] :] if after.size and len(history) - after[-1] >= least else history
 
 
 def _profile(history: Array, season_length: int) -> Array:

@@ -31,15 +31,12 @@ class PointForecaster(Forecaster):
         counts = checked_history(history)[-self._history_max() :]
         self.errors_ = HorizonErrors()
         for count in self._start(counts).tolist():
-            self.update(count)
+            self._live(count)
         return self
 
     def update(self, count: float) -> None:
         """Learn one count; NaN = missing: its place in time passes. O(1)."""
-        count = checked_count(count)
-        bound = math.inf if math.isnan(count) else self.errors_.score(count)
-        self._learn(count, bound)
-        self.errors_.expect(self._points(STEPS))
+        self._live(checked_count(count))
 
     def forecast(self, horizon: int) -> list[PredictiveDistribution]:
         """Return a negative binomial distribution per step; see `Forecaster.forecast`."""
@@ -54,6 +51,13 @@ class PointForecaster(Forecaster):
             NegativeBinomial(mean, variance)
             for mean, variance in zip(means.tolist(), variances.tolist(), strict=True)
         ]
+
+    def _live(self, count: float) -> float:
+        """Judge what was said of this count, learn it, say what is next; return the bound to its error."""
+        bound = math.inf if math.isnan(count) else self.errors_.score(count)
+        self._learn(count, bound)
+        self.errors_.expect(self._points(STEPS))
+        return bound
 
     def _history_max(self) -> int:
         return HISTORY_MAX

@@ -20,7 +20,7 @@ from rich.console import Console, Group
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from autoscaler.settings.units import parse_duration, parse_rate
+from autoscaler.units import parse_duration, parse_rate
 from load import arrivals
 from load.generator import Generator, Outgoing
 from load.summary import Summary, summarize

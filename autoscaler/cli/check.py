@@ -19,7 +19,7 @@ from autoscaler.cli.probe_objective import probe_objective
 from autoscaler.errors import SettingsError
 from autoscaler.platforms.static import StaticOptions
 from autoscaler.settings import PoolSettings, Settings, load
-from autoscaler.settings.units import Address
+from autoscaler.units import Address
 
 _STYLES = {Level.OK: "green", Level.WARNING: "yellow", Level.PROBLEM: "bold red"}
 _WIDTH_OF_PIPE = 160

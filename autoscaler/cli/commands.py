@@ -14,6 +14,7 @@ import typer
 
 from autoscaler import __version__
 from autoscaler.errors import AutoscalerError, SettingsError, UsageError
+from autoscaler.units import parse_duration
 
 _ADMIN_URL = "http://127.0.0.1:8082"
 _CAN_BE_MENDED = 2
@@ -111,6 +112,49 @@ def top(url: Url = _ADMIN_URL, pool: Pool = None) -> None:
     from autoscaler.cli.top import watch_program  # noqa: PLC0415 - see the top of this file
 
     watch_program(url, pool)
+
+
+@app.command()
+def replay(
+    series: Annotated[
+        Path, typer.Argument(metavar="SERIES", help="CSV with start_s and requests, plain or gzip.")
+    ],
+    service_time: Annotated[
+        float, typer.Option("--service-time", parser=parse_duration, metavar="TIME", help="Mean: 10s.")
+    ],
+    service_scv: Annotated[float, typer.Option(min=0.0, help="Variance / mean² of service times.")] = 1.0,
+    slots: Annotated[int, typer.Option(min=1, help="Requests a replica serves at a time.")] = 1,
+    cold_start: Annotated[
+        float, typer.Option(parser=parse_duration, metavar="TIME", help="Mean start of a replica.")
+    ] = 120.0,
+    wait: Annotated[
+        float, typer.Option(parser=parse_duration, metavar="TIME", help="The wait still good.")
+    ] = 5.0,
+    history: Annotated[
+        float, typer.Option(parser=parse_duration, metavar="TIME", help="So much of it is known before.")
+    ] = 0.0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Of arrivals within an interval, services and starts.")
+    ] = 0,
+    as_json: Json = False,
+) -> None:
+    """Replay traffic in simulated time, and compare with a fleet of fixed size.
+
+    The code that decides is the one that runs in production.
+    """
+    from autoscaler.cli.replay import replay_series  # noqa: PLC0415 - see the top of this file
+
+    replay_series(
+        series,
+        seed,
+        as_json,
+        history=history,
+        wait=wait,
+        service_time_mean=service_time,
+        service_scv=service_scv,
+        slots_per_replica=slots,
+        cold_start_mean=cold_start,
+    )
 
 
 def _print_version(asked: bool) -> None:

@@ -7,7 +7,7 @@ import socket
 from autoscaler.cli.findings import Finding, Level
 from autoscaler.platforms.static import StaticOptions
 from autoscaler.settings import PoolSettings, model_server
-from autoscaler.settings.units import Address
+from autoscaler.units import Address
 
 
 def probe_address(subject: str, address: Address) -> Finding:

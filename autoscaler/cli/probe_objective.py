@@ -15,8 +15,8 @@ from autoscaler.errors import UsageError
 from autoscaler.platforms.static import StaticOptions
 from autoscaler.queueing.waiting import wait_quantile
 from autoscaler.settings import PoolSettings
-from autoscaler.settings.units import format_fraction
 from autoscaler.telemetry.history_reader import HistoryReader
+from autoscaler.units import format_fraction
 
 
 def probe_objective(pool: PoolSettings, history: Path) -> Finding:

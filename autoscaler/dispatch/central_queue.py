@@ -73,6 +73,11 @@ class CentralQueue:
         if request.deadline < inf:
             heappush(self._deadlines, entry)
 
+    def push_first(self, request: Request) -> None:
+        """Put `request`, which was first before, back at the head, in O(log n)."""
+        self.push(request)
+        self._waiting.move_to_end(request.id, last=False)
+
     def remove(self, request_id: str) -> Request | None:
         """Take out the request with this id, in O(1) on average; None if it does not wait."""
         entry = self._waiting.pop(request_id, None)

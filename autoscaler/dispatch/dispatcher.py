@@ -24,6 +24,7 @@ from autoscaler.dispatch.events import (
     ReplicaDraining,
     ReplicaLost,
     ReplicaReady,
+    Returned,
     SlotFreed,
     Tick,
 )
@@ -44,8 +45,8 @@ class Dispatcher:
         """Take in one event at time `now` [s]; return what the driver must do, in order.
 
         Whatever the event, requests whose deadline has come are dropped first, and never sent. After
-        `Cancelled` no action concerns that request any more. A `Cancelled` or `SlotFreed` that comes
-        too late changes nothing: drivers race.
+        `Cancelled` no action concerns that request any more. A `Cancelled`, `SlotFreed` or `Returned` that
+        comes too late changes nothing: drivers race.
 
         Raises
         ------
@@ -63,6 +64,8 @@ class Dispatcher:
                 actions += self._admit(request, now)
             case SlotFreed(lease):
                 self._slots.free(lease)
+            case Returned(lease, request):
+                actions += self._take_back(lease, request, now)
             case ReplicaReady(replica_id, slots):
                 self._slots.ready(replica_id, slots)
             case ReplicaDraining(replica_id):
@@ -182,6 +185,8 @@ class Dispatcher:
                     raise ValueError(
                         f"need body_bytes >= 0, got {request.body_bytes} for request {request.id!r}"
                     )
+            case Returned(lease, request) if lease.request_id != request.id:
+                raise ValueError(f"lease of {lease.request_id!r} cannot return request {request.id!r}")
             case ReplicaReady(replica_id, slots) if slots < 1:
                 raise ValueError(f"need slots >= 1, got {slots} for replica {replica_id!r}")
 
@@ -208,6 +213,15 @@ class Dispatcher:
         if reason is not None:
             return [Drop(request, reason)]
         self._queue.push(request)
+        return []
+
+    def _take_back(self, lease: Lease, request: Request, now: float) -> list[Action]:
+        """Let a request wait again, before all others; it was let in once, so no bound refuses it now."""
+        if not self._slots.free(lease):
+            return []
+        if request.deadline <= now:
+            return [Drop(request, self._why_late())]
+        self._queue.push_first(request)
         return []
 
     def _match(self) -> list[Action]:

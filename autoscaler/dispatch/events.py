@@ -28,6 +28,17 @@ class SlotFreed:
 
 
 @dataclass(frozen=True, slots=True)
+class Returned:
+    """The call of a lease provably did not execute: the slot is free, and the request waits again, first.
+
+    In the place of `SlotFreed`. The request is the one that was sent; its deadline still holds.
+    """
+
+    lease: Lease
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
 class ReplicaReady:
     """A replica passed its readiness probe, is ready again, or is taken back from draining."""
 
@@ -59,4 +70,4 @@ class Tick:
     """Nothing happened, but a time named by `next_wakeup` has come."""
 
 
-Event = Arrived | Cancelled | SlotFreed | ReplicaReady | ReplicaDraining | ReplicaLost | Closing | Tick
+Event = Arrived | Cancelled | SlotFreed | Returned | ReplicaReady | ReplicaDraining | ReplicaLost | Closing | Tick

@@ -163,11 +163,12 @@ class _Handling:
 
     async def _stream_back(self, route: Route, call: Call) -> web.StreamResponse:
         grant = self._slot
+        call.when_received(lambda: route.drive.release(grant, Outcome.COMPLETED))
         relay = self._relay = Relay(self._request, call, self._story(), self._door.options.linger)
         if self._door.draining:
             relay.response.force_close()
         try:
-            await relay.run(lambda: route.drive.release(grant, Outcome.COMPLETED))
+            await relay.run()
         except CallBroke as broken:
             refusal = self._broke(broken)
             if not relay.begun:

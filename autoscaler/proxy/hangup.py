@@ -2,7 +2,7 @@
 
 The event loop learns that a peer is gone by reading from it. While a large upload waits for its slot, or for
 a server that does not take it, nothing is read and the news sits behind the unread bytes. The kernel knows,
-and can be asked.
+and can be asked: of a reset at once, of an orderly close as soon as all that was sent before it has come.
 """
 
 import asyncio

@@ -13,7 +13,6 @@ of that one it will discard, and an addition would make it valid and wrong.
 import asyncio
 import socket
 import struct
-from collections.abc import Callable
 
 from aiohttp import HttpVersion11, hdrs, web
 from multidict import CIMultiDict
@@ -83,8 +82,8 @@ class Relay:
         """Whether the client may have got a part of it."""
         return self._response.prepared
 
-    async def run(self, when_whole: Callable[[], None]) -> None:
-        """Stream until the end; call `when_whole` as soon as the server has said its last byte.
+    async def run(self) -> None:
+        """Stream until the end.
 
         Raises
         ------
@@ -104,7 +103,6 @@ class Relay:
                 self._note(piece)
                 await response.write(piece)
             piece = await call.next_piece()
-        when_whole()
         await response.write_eof(piece)
 
     def break_off(self, refusal: Refusal) -> None:

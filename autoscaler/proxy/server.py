@@ -58,6 +58,7 @@ class ProxyServer:
         self._options = options
         self._pools = tuple(pools)
         self._clock = clock
+        self._port = options.port
         self._upstreams: list[Upstream] = []
         self._door: Door | None = None
         self._server: Server | None = None
@@ -77,10 +78,7 @@ class ProxyServer:
     @property
     def port(self) -> int:
         """Where it listens; the one that the system chose if 0 was asked for."""
-        if self._listener is None:
-            return self._options.port
-        port: int = self._listener.sockets[0].getsockname()[1]
-        return port
+        return self._port
 
     async def start(self) -> None:
         """Listen.
@@ -106,6 +104,7 @@ class ProxyServer:
             self._door = self._server = None
             await self._close_upstreams()
             raise
+        self._port = self._listener.sockets[0].getsockname()[1]
         self._reconciler = asyncio.create_task(self._reconcile_now_and_then())
 
     async def drain(self) -> None:

@@ -11,6 +11,7 @@ trip; a connection that breaks later may have broken at work.
 """
 
 import asyncio
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -106,6 +107,10 @@ class Call:
     def begun(self) -> bool:
         """Whether a part of the body is here already."""
         return self._response.content.total_bytes > 0 or self._response.content.at_eof()
+
+    def when_received(self, tell: Callable[[], None]) -> None:
+        """Call `tell` as soon as the last byte is here, although it may not have been read; now if it is."""
+        self._response.content.on_eof(tell)
 
     async def next_piece(self) -> bytes:
         """Return what has arrived, waiting if nothing has; empty at the end. Raises `CallBroke`."""

@@ -32,7 +32,7 @@ NEGLIGIBLE = 40.0
 """The density is integrated to exp(-40) of its maximum."""
 
 PANELS = 24
-"""Panels of Gauss's rule on either side of the maximum, of 16 points each."""
+"""Panels of Gauss's rule on each smooth stretch of the density, of 16 points each."""
 
 
 class Patience(Protocol):
@@ -220,11 +220,13 @@ def _gauss(
         _where_negligible(exponent, peak, 1.0, least),
     }
     edges |= {step for step in steps if min(edges) < step < max(edges)}
-    ordered = sorted(edges)
-    panels = np.concatenate(
-        [np.linspace(a, b, PANELS + 1)[:-1] for a, b in itertools.pairwise(ordered)]
-        + [np.array(ordered[-1:])]
-    )
+    # Panels widen away from the peak, or from the jump that a stretch begins with.
+    grade = (np.arange(PANELS + 1) / PANELS) ** 3
+    stretches = [
+        a + (b - a) * grade if a >= peak else b - (b - a) * grade[::-1]
+        for a, b in itertools.pairwise(sorted(edges))
+    ]
+    panels = np.unique(np.concatenate(stretches))
     points, weights = np.polynomial.legendre.leggauss(16)
     middle, half = (panels[1:] + panels[:-1]) / 2, np.diff(panels) / 2
     return (middle[:, None] + half[:, None] * points).ravel(), (half[:, None] * weights).ravel()

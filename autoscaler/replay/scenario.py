@@ -6,7 +6,7 @@ Both are drawn before the replay begins, so that every policy meets the very sam
 
 import csv
 import gzip
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import log, sqrt
 from pathlib import Path
 from typing import TextIO
@@ -65,6 +65,26 @@ class Scenario:
     def duration(self) -> float:
         """Length of the demand [s]."""
         return len(self.counts) * self.interval
+
+    def starting_with(self, replicas: int) -> "Scenario":
+        """Return the same with so many replicas ready at first."""
+        return replace(self, replicas_initial=replicas)
+
+    def learning_from(self, history: float) -> "Scenario":
+        """Return a scenario in which the first `history` [s] of the demand are known beforehand.
+
+        Raises
+        ------
+        UsageError
+            If nothing would be left to replay.
+        """
+        known = round(history / self.interval)
+        if known >= len(self.counts):
+            raise UsageError(
+                f"a history of {history:g} s leaves nothing to replay of {self.duration:g} s; shorten it"
+            )
+        counts, past = self.counts[known:], self.counts[:known]
+        return replace(self, counts=counts, history=past, history_interval=self.interval)
 
     def arrival_times(self, rng: np.random.Generator) -> Floats:
         """Times of arrival, ascending [s], shape (n_requests,)."""

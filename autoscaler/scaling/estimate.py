@@ -12,7 +12,7 @@ from autoscaler.domain import Observation
 
 _SCV_PRIOR = 1.0
 _SCV_PRIOR_WEIGHT = 20.0  # services; the weight of the prior in the variance
-_RATE_MEMORY = 60.0  # s; only shown, never decided upon
+_RATE_INTERVALS = 6.0  # over which the rate is taken; it is only shown, never decided upon
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Estimate:
     Attributes
     ----------
     arrival_rate : float
-        Over about the last minute [1/s].
+        Over about the last six intervals [1/s].
     service_time_mean : float
         E[S] [s]; NaN while no service has ended.
     service_scv : float
@@ -56,7 +56,7 @@ class Estimator:
         self._count = fade * self._count + observation.completions
         self._sum = fade * self._sum + observation.service_time_sum
         self._square_sum = fade * self._square_sum + observation.service_time_square_sum
-        rate_fade = exp(-observation.interval / _RATE_MEMORY)
+        rate_fade = exp(-1 / _RATE_INTERVALS)
         self._arrivals = rate_fade * self._arrivals + observation.arrivals
         self._time = rate_fade * self._time + observation.interval
         return self.current()

@@ -9,7 +9,7 @@ from autoscaler.settings.section import Section, kinds_of, section_at
 from autoscaler.settings.values import NOT_ALLOWED, did_you_mean
 
 _SHOWN_MAX = 60
-_FIRST_LINE_OF_SECTION = "keys with values, each on a line of its own"
+_OF_A_SECTION = "keys with values, each on a line of its own"
 
 
 def note_all(error: ValidationError, root: type[Section], document: Document) -> None:
@@ -28,7 +28,7 @@ def note_all(error: ValidationError, root: type[Section], document: Document) ->
             case "union_tag_invalid":
                 _note_kind(path, f"got {shown(document.at((*path, 'kind')))}", root, document)
             case "model_type" | "model_attributes_type" | "dict_type":
-                document.note(path, f"got {shown(details['input'])}", _FIRST_LINE_OF_SECTION)
+                document.note(path, f"got {shown(details['input'])}", _OF_A_SECTION)
             case "tuple_type":
                 document.note(path, f"got {shown(details['input'])}", "a list, as [a, b]")
             case type_ if type_ == NOT_ALLOWED:

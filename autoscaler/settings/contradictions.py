@@ -15,8 +15,8 @@ from pydantic_core import PydanticCustomError
 from autoscaler.settings.document import Document, KeyPath, dotted
 from autoscaler.settings.schema import FileSection
 from autoscaler.settings.section import field_at
-from autoscaler.settings.units import Address, format_duration, format_fraction
 from autoscaler.settings.values import Kind
+from autoscaler.units import Address, format_duration, format_fraction
 
 _POOL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
 _EVERY_INTERFACE = ("0.0.0.0", "::")

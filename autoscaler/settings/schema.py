@@ -21,7 +21,6 @@ from autoscaler.proxy.options import ProxyOptions, RouteOptions
 from autoscaler.scaling import DecisionPolicy
 from autoscaler.settings.section import Section, default
 from autoscaler.settings.settings import DEFAULT_ADMIN, DEFAULT_HISTORY
-from autoscaler.settings.units import Address
 from autoscaler.settings.values import (
     Choice,
     Command,
@@ -35,6 +34,7 @@ from autoscaler.settings.values import (
     Url,
     UrlPath,
 )
+from autoscaler.units import Address
 
 ACT, RECOMMEND = "act", "recommend"
 SOME_TIME = Duration(least=0.001)

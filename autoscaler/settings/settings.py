@@ -12,7 +12,7 @@ from autoscaler.platforms.local_process.options import LocalOptions
 from autoscaler.platforms.static import StaticOptions
 from autoscaler.proxy.options import ProxyOptions, RouteOptions
 from autoscaler.scaling import DecisionPolicy
-from autoscaler.settings.units import Address
+from autoscaler.units import Address
 
 DEFAULT_ADMIN = Address("127.0.0.1", 8082)
 DEFAULT_HISTORY = Path("autoscaler.db")

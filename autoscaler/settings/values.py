@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from autoscaler.settings import units
-from autoscaler.settings.units import Address
+from autoscaler import units
+from autoscaler.units import Address
 
 NOT_ALLOWED = "not_allowed"
 """Type of the errors raised here."""

@@ -16,8 +16,8 @@ from autoscaler.cli.probe_objective import service_time_max
 from autoscaler.domain import Fleet, Hold, Objective, Observation
 from autoscaler.domain.decision import Binding, Reason
 from autoscaler.settings import load
-from autoscaler.settings.units import Address
 from autoscaler.telemetry.history import History
+from autoscaler.units import Address
 
 
 @pytest.fixture(autouse=True)
@@ -58,10 +58,11 @@ async def test_a_server_that_answers_is_good_and_one_that_does_not_is_a_warning(
 
 def test_an_address_that_is_taken_is_a_problem():
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        finding = probe_address("listen", Address("127.0.0.1", taken.getsockname()[1]))
+        address = Address("127.0.0.1", taken.getsockname()[1])
+        finding = probe_address("listen", address)
     assert finding.level is Level.PROBLEM
     assert "in use by another program" in finding.text
-    assert probe_address("listen", Address("127.0.0.1", taken.getsockname()[1])).level is Level.OK
+    assert probe_address("listen", address).level is Level.OK
 
 
 def test_an_address_of_another_machine_is_a_problem():

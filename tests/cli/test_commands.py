@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from autoscaler.cli import explain, main
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "deploy" / "examples"
 
@@ -55,6 +57,14 @@ def test_the_version_is_told():
     assert autoscaler("--version").stdout == "autoscaler 0.1.0\n"
 
 
+def typed(words: list[str], monkeypatch) -> int:
+    """Run the command line in this process, and return its exit code."""
+    monkeypatch.setattr(sys, "argv", ["autoscaler", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code
+
+
 @pytest.mark.parametrize(
     "words, said",
     [
@@ -71,17 +81,31 @@ def test_the_version_is_told():
         (["top", "--url", "here"], "--url here: not a URL; write it as http://127.0.0.1:8082"),
     ],
 )
-def test_a_mistake_is_named_on_stderr_and_ends_with_2(words, said, tmp_path):
+def test_a_mistake_is_named_on_stderr_and_ends_with_2(words, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert typed(words, monkeypatch) == 2
+    printed = capsys.readouterr()
+    assert (printed.out, said in printed.err) == ("", True)
+
+
+def test_ctrl_c_ends_with_130(monkeypatch):
+    def interrupted(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(explain, "explain_decisions", interrupted)
+    assert typed(["explain"], monkeypatch) == 130
+
+
+@pytest.mark.parametrize("words", [["nonsense"], ["run", "-c", "absent.yaml"]])
+def test_a_mistake_ends_the_process_without_a_traceback(words, tmp_path):
     done = autoscaler(*words, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("command", ["run", "check"])
-def test_all_problems_of_a_file_are_told_and_counted(command, tmp_path):
+def test_all_problems_of_a_file_are_told_and_counted(tmp_path):
     (tmp_path / "f.yaml").write_text("mode: atc\nadmim: :1\npools: {}\n")
-    done = autoscaler(command, "-c", "f.yaml", cwd=tmp_path)
+    done = autoscaler("check", "-c", "f.yaml", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     first, second, third, last = done.stderr.splitlines()
     assert first == 'f.yaml:1:7  mode: got "atc"; allowed: act or recommend; did you mean act?'
@@ -90,16 +114,43 @@ def test_all_problems_of_a_file_are_told_and_counted(command, tmp_path):
     assert last == "autoscaler: 3 problems in the configuration"
 
 
-def test_the_problems_of_a_file_can_be_had_as_data(tmp_path):
-    (tmp_path / "f.yaml").write_text("mode: atc\npools: {}\n")
-    done = autoscaler("check", "-c", "f.yaml", "--json", cwd=tmp_path)
-    assert done.returncode == 2
-    answer = json.loads(done.stdout)
+def test_the_problems_of_a_file_can_be_had_as_data(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("f.yaml").write_text("mode: atc\npools: {}\n")
+    assert typed(["check", "-c", "f.yaml", "--json"], monkeypatch) == 2
+    answer = json.loads(capsys.readouterr().out)
     assert answer["can_run"] is False
     assert [(problem["line"], problem["key"]) for problem in answer["problems"]] == [
         (1, "mode"),
         (2, "pools"),
     ]
+
+
+def test_what_was_found_can_be_had_as_data(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    pool = 'platform: {kind: local, command: [no-such-program, "{port}"]}'
+    Path("f.yaml").write_text(f"listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\npools: {{a: {{{pool}}}}}\n")
+    assert typed(["check", "-c", "f.yaml", "--json"], monkeypatch) == 2
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["can_run"] is False
+    assert [found["subject"] for found in answer["findings"] if found["level"] != "ok"] == [
+        "pools.a.platform.command"
+    ]
+
+
+def test_logs_that_go_to_no_terminal_are_json_lines():
+    script = (
+        "import logging, structlog\n"
+        "from autoscaler.cli.log_output import configure_logs\n"
+        "configure_logs('info')\n"
+        "structlog.get_logger().debug('unseen')\n"
+        "structlog.get_logger().info('replica is ready', port=7)\n"
+        "logging.getLogger('asyncio').warning('slow %s', 'callback')\n"
+    )
+    done = python("-c", script)
+    ours, of_a_library = map(json.loads, done.stderr.splitlines())
+    assert (ours["event"], ours["level"], ours["port"]) == ("replica is ready", "info", 7)
+    assert (of_a_library["event"], of_a_library["level"]) == ("slow callback", "warning")
 
 
 @pytest.mark.parametrize("name, warnings", [("static.yaml", 2), ("local.yaml", 0)])

@@ -20,6 +20,7 @@ from autoscaler.dispatch.events import (
     ReplicaDraining,
     ReplicaLost,
     ReplicaReady,
+    Returned,
     SlotFreed,
     Tick,
 )
@@ -47,6 +48,7 @@ class DispatcherLaws(RuleBasedStateMachine):
         self.arrived = self.ended = self.frees_refused = 0
         self.waiting: list[Request] = []
         self.running: dict[int, Lease] = {}
+        self.sent: dict[str, Request] = {}
         self.over: list[Lease] = []
         self.replicas: dict[str, Known] = {}
         self.closing = False
@@ -85,6 +87,23 @@ class DispatcherLaws(RuleBasedStateMachine):
         if known.state == "lost" and not self.busy(lease.replica_id):
             del self.replicas[lease.replica_id]
         self.handle(SlotFreed(lease))
+
+    @precondition(lambda self: self.running)
+    @rule(data=st.data())
+    def a_call_did_not_execute(self, data: st.DataObject) -> None:
+        lease = self.running.pop(data.draw(st.sampled_from(sorted(self.running))))
+        self.over.append(lease)
+        known = self.replicas[lease.replica_id]
+        if known.state == "lost" and not self.busy(lease.replica_id):
+            del self.replicas[lease.replica_id]
+        self.handle(Returned(lease, self.sent[lease.request_id]), returned=self.sent[lease.request_id])
+
+    @precondition(lambda self: self.over)
+    @rule(data=st.data())
+    def a_call_is_returned_again(self, data: st.DataObject) -> None:
+        lease = data.draw(st.sampled_from(self.over))
+        self.frees_refused += 1
+        self.handle(Returned(lease, self.sent[lease.request_id]))
 
     @precondition(lambda self: self.over)
     @rule(data=st.data())
@@ -132,6 +151,7 @@ class DispatcherLaws(RuleBasedStateMachine):
         event: Event,
         *,
         arrival: Request | None = None,
+        returned: Request | None = None,
         ready: Known | None = None,
         draining: Known | None = None,
         lost: str | None = None,
@@ -145,10 +165,17 @@ class DispatcherLaws(RuleBasedStateMachine):
         sends = [action for action in actions if isinstance(action, Send)]
         assert actions == [*drops, *sends]
         for drop in drops:
-            self.follow_drop(drop, arrival)
+            if drop.request is returned:
+                assert returned.deadline <= self.now
+                self.ended += 1
+                returned = None
+            else:
+                self.follow_drop(drop, arrival)
         assert all(request.deadline > self.now for request in self.waiting), "an expired one still waits"
         if arrival is not None and all(drop.request is not arrival for drop in drops):
             self.waiting.append(arrival)
+        if returned is not None:
+            self.waiting.insert(0, returned)
         if isinstance(event, ReplicaReady) and ready is not None:
             self.replicas[event.replica_id] = ready
         if draining is not None:
@@ -192,6 +219,7 @@ class DispatcherLaws(RuleBasedStateMachine):
         }
         assert loads[lease.replica_id] == min(loads.values()), "not the least loaded with a free slot"
         self.running[lease.number] = lease
+        self.sent[request.id] = request
 
     # -- what the model knows
 
@@ -223,8 +251,8 @@ class DispatcherLaws(RuleBasedStateMachine):
 
     @invariant()
     def the_queue_is_what_the_actions_left_of_it(self) -> None:
-        assert self.dispatcher.waiting == len(self.waiting) <= REQUESTS_MAX
-        assert self.dispatcher.waiting_bytes == self.waiting_bytes() <= BYTES_MAX
+        assert self.dispatcher.waiting == len(self.waiting)
+        assert self.dispatcher.waiting_bytes == self.waiting_bytes()
         assert self.dispatcher.oldest_arrival == (self.waiting[0].arrived_at if self.waiting else None)
 
     @invariant()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -25,14 +26,16 @@ class Answer:
 class Client(Wire):
     @classmethod
     async def connect(cls, port: int, receive_buffer: int | None = None) -> Self:
-        import socket
-
         sock = socket.socket()
         if receive_buffer is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         sock.setblocking(False)
         loop = asyncio.get_running_loop()
-        await loop.sock_connect(sock, ("127.0.0.1", port))
+        try:
+            await loop.sock_connect(sock, ("127.0.0.1", port))
+        except OSError:
+            sock.close()
+            raise
         return (await loop.create_connection(cls, sock=sock))[1]
 
     def ask(

@@ -22,7 +22,12 @@ class InMemoryPlatform:
     """
 
     def __init__(
-        self, clock: Clock, cold_start: float = 60.0, slots_per_replica: int = 1, ready: int = 0, room: int = 1000
+        self,
+        clock: Clock,
+        cold_start: float = 60.0,
+        slots_per_replica: int = 1,
+        ready: int = 0,
+        room: int = 1000,
     ) -> None:
         self.asked: list[int] = []
         self.is_unavailable = False

@@ -26,14 +26,18 @@ def main() -> None:
     if arguments.exit is not None:
         print("out of memory on device 0", flush=True)
         sys.exit(arguments.exit)
-    if arguments.ignore_term:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN if arguments.ignore_term else say_goodbye)
     if arguments.child and os.fork() == 0:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         while True:
             time.sleep(60)
     time.sleep(arguments.delay)
     serve(arguments)
+
+
+def say_goodbye(*_: object) -> None:
+    print("goodbye", flush=True)
+    sys.exit(0)
 
 
 def serve(arguments: argparse.Namespace) -> None:
@@ -48,7 +52,9 @@ def serve(arguments: argparse.Namespace) -> None:
             time.sleep(0.05)
         with connection:
             connection.recv(65536)
-            connection.sendall(b"HTTP/1.1 " + status + b"\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+            connection.sendall(
+                b"HTTP/1.1 " + status + b"\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
+            )
 
 
 if __name__ == "__main__":

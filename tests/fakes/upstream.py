@@ -47,12 +47,7 @@ class UpstreamWire(Wire):
         self.server.wires.append(self)
         self.task = asyncio.create_task(self._serve())
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self.server.open -= 1
-
     async def _serve(self) -> None:
-        self.server.open += 1
         try:
             while True:
                 if self.server.reads_bodies:
@@ -62,7 +57,11 @@ class UpstreamWire(Wire):
                     received = Received(await self.head(), b"")
                 self.server.requests.append(received)
                 self.server.news.set()
-                await self.server.script(self, received)
+                self.server.running += 1
+                try:
+                    await self.server.script(self, received)
+                finally:
+                    self.server.running -= 1
         except EOFError:
             self.close()
 
@@ -76,17 +75,25 @@ class UpstreamWire(Wire):
 class Upstream:
     """Listens on a port of its own; `requests` and `wires` are what has come so far."""
 
-    def __init__(self, script: Script | None = None, *, reads_bodies: bool = True) -> None:
+    def __init__(
+        self,
+        script: Script | None = None,
+        *,
+        reads_bodies: bool = True,
+        wire: type[UpstreamWire] = UpstreamWire,
+    ) -> None:
+        self._wire = wire
         self.script = script or says()
         self.reads_bodies = reads_bodies
         self.requests: list[Received] = []
         self.wires: list[UpstreamWire] = []
-        self.open = 0
+        self.running = 0
+        """Scripts that have not returned yet."""
         self.news = asyncio.Event()
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(lambda: UpstreamWire(self), "127.0.0.1", 0)
+        self._listener = await loop.create_server(lambda: self._wire(self), "127.0.0.1", 0)
         self.port: int = self._listener.sockets[0].getsockname()[1]
         return self
 

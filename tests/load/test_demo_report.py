@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from autoscaler.domain import Binding, Hold, Reason, ScaleTo
+from autoscaler.settings import load
 from autoscaler.telemetry.status import (
     ForecastStatus,
     ObjectiveStatus,
@@ -18,10 +20,12 @@ from load.demo.command import introduction, note, table
 from load.demo.report import fixed_fleet, replica_seconds, report, time_in_band
 from load.demo.run import two_free_addresses
 from load.demo.sampler import Sample
-from load.demo.scenario import Scenario
+from load.demo.scenario import POOL, Scenario
 from load.generator import Record
 
-SCENARIO = Scenario(server="plain", triton_home=Path("/nowhere"), seconds=12.0, rate_peak=10.0, wait=1.0)
+SCENARIO = Scenario(
+    server="plain", triton_home=Path("/nowhere"), seconds=12.0, rate_peak=10.0, wait=1.0, quantile=0.99
+)
 
 
 def a_sample(time, busy=0, slots=0, starting=0, draining=0):
@@ -111,6 +115,17 @@ def test_the_screen_says_what_is_emulated():
 def test_the_same_seed_asks_the_same_at_the_same_times():
     assert SCENARIO.arrivals().tolist() == SCENARIO.arrivals().tolist()
     assert SCENARIO.outgoing("http://x", 3) == SCENARIO.outgoing("http://x", 3)
+
+
+@pytest.mark.parametrize("server", ["triton", "plain"])
+def test_the_program_accepts_the_configuration(tmp_path, server):
+    scenario = Scenario(server=server, triton_home=tmp_path)
+    file = tmp_path / "autoscaler.yaml"
+    file.write_text(yaml.safe_dump(scenario.configuration(tmp_path, "127.0.0.1:1", "127.0.0.1:2")))
+    pool = load(file).pools[POOL]
+    assert pool.objective.wait_seconds == scenario.wait
+    assert pool.policy.season == scenario.day
+    assert str(tmp_path) in str(pool.platform.state_dir)
 
 
 def test_the_two_listeners_never_get_the_same_port():

@@ -1,47 +1,12 @@
-"""Real replicas for the tests of the platform `local`: a tiny server, and a look at what is left behind."""
+"""Real local replicas for these tests, and a look at what they leave behind."""
 
-import sys
-from pathlib import Path
+import itertools
 
-import psutil
 import pytest
 
-from autoscaler.model_servers.plain_http import PlainHttp
-from autoscaler.platforms.local_process import LocalOptions, LocalProcesses
 from autoscaler.platforms.local_process.processes import tagged_replicas
 from autoscaler.platforms.local_process.records import Records
-from tests.fakes.replica_listener import FakeReplicaListener
-
-TINY_SERVER = Path(__file__).parents[1] / "fakes" / "tiny_server.py"
-
-
-def tiny_command(*flags):
-    """Isolated mode without `site`: half of the interpreter's start, and no path but its own."""
-    return (sys.executable, "-I", "-S", str(TINY_SERVER), "--port", "{port}", *flags)
-
-
-class Local:
-    """Platforms of one test, each with a listener; all on one state folder, one after the other."""
-
-    def __init__(self, state_dir):
-        self.state_dir = state_dir
-        self._made = []
-
-    def options(self, *flags, **given):
-        quick = {"probe_interval": 0.05, "probe_failures": 2, "restart_backoff_initial": 0.05, "stop_grace": 5.0}
-        return LocalOptions(**{"command": tiny_command(*flags), "state_dir": self.state_dir, **quick, **given})
-
-    async def start(self, *flags, probe_timeout=2.0, **given):
-        listener, server = FakeReplicaListener(), PlainHttp(timeout=probe_timeout)
-        platform = LocalProcesses(self.options(*flags, **given), server)
-        self._made.append((platform, server))
-        await platform.start(listener)
-        return platform, listener
-
-    async def close(self):
-        for platform, server in self._made:
-            await platform.stop()
-            await server.close()
+from tests.fakes.local_replicas import Local
 
 
 @pytest.fixture
@@ -50,9 +15,7 @@ async def local(tmp_path):
     local = Local(tmp_path / "state")
     yield local
     await local.close()
-    assert tagged_replicas(Records(local.state_dir).owner) == {}
-
-
-def process_of(platform, index=0):
-    """Return the first process of a replica."""
-    return psutil.Process(platform.replicas()[index].pid)
+    left = tagged_replicas(Records(local.state_dir).owner)
+    for process in itertools.chain(*left.values()):
+        process.kill()
+    assert left == {}

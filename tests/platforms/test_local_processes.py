@@ -1,6 +1,7 @@
 """The platform `local` with real processes: starts, failures, drains, and ends."""
 
 import asyncio
+import os
 import re
 import urllib.request
 
@@ -8,7 +9,7 @@ import pytest
 
 from autoscaler.errors import PlatformUnavailable
 from autoscaler.platforms.local_process.processes import is_alive
-from tests.platforms.conftest import process_of
+from tests.fakes.local_replicas import process_of
 
 
 async def until(condition, timeout=30.0):
@@ -37,6 +38,7 @@ async def test_a_replica_serves_on_its_own_port_once_it_is_reported(local):
     assert [view.gpu for view in views] == ["A", "B"]
     assert [process_of(platform, index).environ()["GPU"] for index in (0, 1)] == ["A", "B"]
     for view in views:
+        assert os.getsid(view.pid) == view.pid  # Ctrl-C at our terminal does not reach it
         with await asyncio.to_thread(urllib.request.urlopen, view.url, timeout=10) as answer:
             assert answer.read() == b"ok"
 
@@ -96,7 +98,9 @@ async def test_one_that_never_gets_ready_is_ended_and_tried_again(local):
 
 async def test_one_that_hangs_is_lost_ended_and_replaced(local, tmp_path):
     hang = tmp_path / "hang"
-    platform, listener = await local.start("--hang-file", str(hang), "--ignore-term", probe_timeout=0.3, stop_grace=0.1)
+    platform, listener = await local.start(
+        "--hang-file", str(hang), "--ignore-term", probe_timeout=0.3, stop_grace=0.1
+    )
     await platform.scale_to(1)
     await listener.until(lambda: listener.ready)
     hung = process_of(platform)
@@ -193,11 +197,35 @@ async def test_what_a_replica_forked_ends_with_it(local):
     assert not is_alive(child)
 
 
+async def test_a_replica_is_asked_to_end_before_it_is_killed(local):
+    platform, listener = await local.start()
+    await platform.scale_to(1)
+    await listener.until(lambda: listener.ready)
+    await platform.scale_to(0)
+    await until(lambda: not platform.replicas())
+    assert (local.state_dir / "logs" / "replica-0.log").read_text() == "goodbye\n"
+
+
+async def test_a_wish_that_had_to_wait_for_room_comes_true_by_itself(local):
+    platform, listener = await local.start("--ignore-term", gpus=("A",), env={"GPU": "{gpu}"}, stop_grace=0.3)
+    await platform.scale_to(1)
+    await listener.until(lambda: listener.ready)
+    await platform.scale_to(0)
+    await until(lambda: states(platform) == ["stopping"])
+    await platform.scale_to(1)
+    fleet = await platform.fleet()
+    assert (fleet.starting, fleet.draining) == (0, 1)
+    await listener.until(lambda: listener.ready)
+    assert [verb for verb, _ in listener.calls] == ["ready", "draining", "lost", "ready"]
+
+
 async def test_stop_ends_all_whatever_they_do(local):
     platform, listener = await local.start("--ignore-term", "--child", stop_grace=0.1)
     await platform.scale_to(2)
     await listener.until(lambda: len(listener.ready) == 2)
-    family = [each for index in (0, 1) for each in (p := process_of(platform, index), *p.children())]
+    leaders = [process_of(platform, index) for index in (0, 1)]
+    family = leaders + [child for leader in leaders for child in leader.children()]
+    assert len(family) == 4
     await platform.scale_to(4)
     await platform.stop()
     assert platform.replicas() == []
@@ -238,4 +266,3 @@ async def test_measured_starts_are_known_to_the_next_run(local):
     await platform.stop()
     successor, _ = await local.start()
     assert (await successor.fleet()).cold_start_mean == (await platform.fleet()).cold_start_mean != 60.0
-

@@ -86,7 +86,7 @@ async def test_s13_a_slow_server_slows_the_client_down_and_not_the_proxys_memory
         client.send(bytes(size))
         await model.got(1)
         left = -1
-        while (before := left) != (left := client.transport.get_write_buffer_size()):
+        while left != (left := client.transport.get_write_buffer_size()):
             await asyncio.sleep(0.05)
         assert left > size / 4, "the proxy, or the kernel, has taken in most of it"
         gate.set()

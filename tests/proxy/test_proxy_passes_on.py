@@ -92,9 +92,7 @@ async def test_p7_a5_encoded_bodies_pass_both_ways_undecoded(encoding):
     assert (answer.body, answer.head.all("Content-Encoding")) == (b"\x1f\x8bnot really", [encoding])
 
 
-@pytest.mark.parametrize(
-    "content_type", ["audio/wav", "application/json; charset=utf-8", "text/event-stream"]
-)
+@pytest.mark.parametrize("content_type", ["audio/wav", "application/json; charset=utf-8", "text/plain"])
 async def test_p8_the_content_type_is_the_servers(content_type):
     async with (
         Upstream(says(b"RIFF", f"Content-Type: {content_type}")) as model,
@@ -272,7 +270,7 @@ async def test_s10_every_path_takes_a_slot_and_unknown_ones_go_nowhere():
         (b"POST /x HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
         (b"POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
         (
-            b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            b"POST /x HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
             400,
         ),
         (b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", 400),

@@ -81,7 +81,7 @@ class Supervisor:
         return Member(self.place, self.state, self._busy_slots(), self._around.clock.now() - self._ordered_at)
 
     async def probed(self) -> None:
-        """Wait until its first replica was probed once, or failed before."""
+        """Wait until its first replica was probed once and, if it answered, reported; or until it failed."""
         await self._probed.wait()
 
     def leave(self) -> None:
@@ -154,6 +154,7 @@ class Supervisor:
             "replica is ready", replica=process.record.id, gpu=process.record.gpu, port=process.record.port
         )
         self._around.listener.replica_ready(self._as_replica(process))
+        self._probed.set()
 
     def _withdraw(self, process: ReplicaProcess) -> None:
         """Before the processes end: nobody sends to it any more, nobody waits for its first probe."""

@@ -31,8 +31,8 @@ class Watch:
         How patient to be, how to ask it, and the time.
     log : ReplicaLog
         Kept within its bound as long as the watch lasts.
-    probed : callable
-        Called after each probe, whatever it brought.
+    not_yet : callable
+        Called after each probe of a starting one that was not answered.
     """
 
     def __init__(
@@ -42,10 +42,10 @@ class Watch:
         server: ModelServer,
         clock: Clock,
         log: ReplicaLog,
-        probed: Callable[[], None],
+        not_yet: Callable[[], None],
     ) -> None:
         self._process, self._options, self._server, self._clock = process, options, server, clock
-        self._log, self._probed = log, probed
+        self._log, self._not_yet = log, not_yet
 
     async def until_ready(self) -> None:
         """Wait for the first answer. Raises ReplicaFailed if it exits, or takes too long."""
@@ -65,6 +65,7 @@ class Watch:
         timeout = options.probe_failures * options.probe_interval if was_ready else options.ready_timeout
         deadline, pause = self._clock.now() + timeout, FIRST_PROBE_PAUSE
         while not await self._answers():
+            self._not_yet()
             if self._clock.now() >= deadline:
                 raise ReplicaFailed(f"did not answer its readiness probe within {timeout:g} s")
             await asyncio.sleep(pause)
@@ -80,9 +81,7 @@ class Watch:
             hangs = silence.hangs(await self._answers(), busy_slots(), self._clock.now())
 
     async def _answers(self) -> bool:
-        answers = await self._server.ready(self._process.url)
-        self._probed()
-        return answers
+        return await self._server.ready(self._process.url)
 
     async def _unless_it_exits(self, wait: Coroutine[Any, Any, Result]) -> Result:
         waiting, exiting = asyncio.create_task(wait), asyncio.create_task(self._process.exited())

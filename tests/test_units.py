@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoscaler.settings import units
-from autoscaler.settings.units import Address
+from autoscaler import units
+from autoscaler.units import Address
 
 
 @pytest.mark.parametrize(

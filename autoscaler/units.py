@@ -20,9 +20,9 @@ ADDRESS_FORM = "an address such as 127.0.0.1:8080, [::1]:8080 or :8080 (every in
 
 _NUMBER = r"\d+(?:\.\d*)?|\.\d+"
 _MILLISECONDS = {"d": 86_400_000, "h": 3_600_000, "min": 60_000, "m": 60_000, "s": 1_000, "ms": 1}
-_SECONDS = {unit: Fraction(n, 1000) for unit, n in _MILLISECONDS.items()}
-_DURATION = re.compile(rf"(?:(?:{_NUMBER})\s*(?:ms|min|[dhms])\s*)+")
-_DURATION_PART = re.compile(rf"({_NUMBER})\s*(ms|min|[dhms])")
+_SECONDS = {unit: Fraction(n, 1000) for unit, n in _MILLISECONDS.items()} | {"us": Fraction(1, 1_000_000)}
+_DURATION = re.compile(rf"(?:(?:{_NUMBER})\s*(?:ms|us|min|[dhms])\s*)+")
+_DURATION_PART = re.compile(rf"({_NUMBER})\s*(ms|us|min|[dhms])")
 _SIZE = re.compile(rf"({_NUMBER})\s*(?:([kmgt]?)(i?)b?)", re.IGNORECASE)
 _RATE = re.compile(rf"({_NUMBER})\s*/\s*(?:(ms|min|[dhms])|(second|minute|hour|day))")
 _LONG_NAMES = {"second": "s", "minute": "m", "hour": "h", "day": "d"}

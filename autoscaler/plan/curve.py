@@ -1,0 +1,90 @@
+"""An answer as a curve: what comes of each size from the first that can do the work to beyond the band."""
+
+from dataclasses import dataclass
+
+from autoscaler.plan.answer import Answer, Row, first_stable
+from autoscaler.plan.words import band, duration, fleet, money, rate
+
+_POINTS = 40
+_BEYOND = 1.12
+"""So far beyond the last size that matters the curve goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """What a picture shows; sizes are in servers.
+
+    Attributes
+    ----------
+    rows : tuple of Row
+        Ascending.
+    recommended : Row
+        The size to mark.
+    band : tuple of float
+        Servers at the upper and at the lower edge of the band, not rounded.
+    wait_seconds : float
+        The wait objective [s].
+    wait_top : float
+        What the axis of waits should reach [s].
+    title, objective, mark, cost_unit : str
+        In words.
+    """
+
+    rows: tuple[Row, ...]
+    recommended: Row
+    band: tuple[float, float]
+    wait_seconds: float
+    wait_top: float
+    title: str
+    subtitle: str
+    objective: str
+    mark: str
+    cost_unit: str
+
+
+def curve_of(answer: Answer) -> Curve:
+    """Return what a picture of `answer` shows."""
+    question, needs = answer.question, answer.needs
+    first = first_stable(question.service, question.arrival_rate)
+    start = min(first, answer.recommended.replicas)
+    last = max(needs.least, needs.band_most, answer.recommended.replicas)
+    end = max(last + 2, round(start + (last - start) * _BEYOND))
+    step = max(1.0, (end - start) / _POINTS)
+    sizes = {round(start + step * point) for point in range(int((end - start) / step) + 1)}
+    rows = tuple(answer.row(size) for size in sorted(sizes | {answer.recommended.replicas, end}))
+    row, wait = answer.recommended, question.wait
+    unit = f"{question.currency} an hour".strip() if question.price is not None else "replica-hours an hour"
+    cost = f"{money(question, row.cost_per_hour)} an hour" if question.price is not None else ""
+    return Curve(
+        rows=rows,
+        recommended=row,
+        band=_band_edges(answer),
+        wait_seconds=wait.seconds,
+        wait_top=_top(answer, rows),
+        title=f"{fleet(question, row.replicas)} for {rate(question.arrival_rate)}",
+        subtitle=f"{100 * row.utilization:.0f} % busy (band {band(question)}) · binding: {answer.binding.value}",
+        objective=f"{wait} within {duration(wait.seconds)}",
+        mark=" · ".join(
+            part
+            for part in (fleet(question, row.replicas), f"{wait} {duration(row.wait_bound)}", cost)
+            if part
+        ),
+        cost_unit=unit[0].upper() + unit[1:],
+    )
+
+
+def _band_edges(answer: Answer) -> tuple[float, float]:
+    """Return the servers at which utilization would be just at the band's edges; from the rows' whole sizes."""
+    needs, slots = answer.needs, answer.question.service.slots_per_replica
+    if not needs.agree and needs.band_most < needs.band_least:
+        middle = (needs.band_most + needs.band_least) / 2
+        return (middle - 0.1) * slots, (middle + 0.1) * slots
+    return (needs.band_least - 0.5) * slots, (needs.band_most + 0.5) * slots
+
+
+def _top(answer: Answer, rows: tuple[Row, ...]) -> float:
+    """Return a top of the axis that shows the objective and where curves cross it, not where they go to infinity."""
+    chosen = answer.recommended
+    wanted = max(2.5 * answer.question.wait.seconds, 1.6 * min(chosen.wait_p99, 1e9))
+    highest = max((row.wait_p99 for row in rows if row.wait_p99 < float("inf")), default=wanted)
+    return min(wanted, 1.05 * highest) if highest > 0 else max(wanted, 1e-3)
