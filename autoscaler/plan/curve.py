@@ -26,7 +26,7 @@ class Curve:
         The wait objective [s].
     wait_top : float
         What the axis of waits should reach [s].
-    title, objective, mark, cost_unit : str
+    title, subtitle, objective, mark, cost_unit : str
         In words.
     """
 
@@ -43,7 +43,10 @@ class Curve:
 
 
 def curve_of(answer: Answer) -> Curve:
-    """Return what a picture of `answer` shows."""
+    """Return what a picture of `answer` shows.
+
+    The recommended size may be one that cannot do the work, if no more are allowed; then its waits are infinite.
+    """
     question, needs = answer.question, answer.needs
     first = first_stable(question.service, question.arrival_rate)
     start = min(first, answer.recommended.replicas)
@@ -58,7 +61,7 @@ def curve_of(answer: Answer) -> Curve:
     return Curve(
         rows=rows,
         recommended=row,
-        band=_band_edges(answer),
+        band=_band_edges(answer, rows),
         wait_seconds=wait.seconds,
         wait_top=_top(answer, rows),
         title=f"{fleet(question, row.replicas)} for {rate(question.arrival_rate)}",
@@ -73,17 +76,22 @@ def curve_of(answer: Answer) -> Curve:
     )
 
 
-def _band_edges(answer: Answer) -> tuple[float, float]:
-    """Return the servers at which utilization would be just at the band's edges; from the rows' whole sizes."""
-    needs, slots = answer.needs, answer.question.service.slots_per_replica
-    if not needs.agree and needs.band_most < needs.band_least:
-        middle = (needs.band_most + needs.band_least) / 2
-        return (middle - 0.1) * slots, (middle + 0.1) * slots
-    return (needs.band_least - 0.5) * slots, (needs.band_most + 0.5) * slots
+def _band_edges(answer: Answer, rows: tuple[Row, ...]) -> tuple[float, float]:
+    """Return the servers, not rounded, at which utilization is at the band's upper and lower edge."""
+    upper, lower = (
+        _servers_at(min(rows, key=lambda row: abs(row.utilization - edge)), edge)
+        for edge in (answer.question.band.high, answer.question.band.low)
+    )
+    return upper, lower
+
+
+def _servers_at(row: Row, utilization: float) -> float:
+    """From a size that is nearly so busy: work is servers times utilization."""
+    return row.servers * row.utilization / utilization
 
 
 def _top(answer: Answer, rows: tuple[Row, ...]) -> float:
-    """Return a top of the axis that shows the objective and where curves cross it, not where they go to infinity."""
+    """Return a top of the axis that shows where the curves cross the objective, not where they grow."""
     chosen = answer.recommended
     wanted = max(2.5 * answer.question.wait.seconds, 1.6 * min(chosen.wait_p99, 1e9))
     highest = max((row.wait_p99 for row in rows if row.wait_p99 < float("inf")), default=wanted)

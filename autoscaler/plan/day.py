@@ -1,8 +1,8 @@
 """What one fixed size of the fleet does through a day, and what following the demand would save.
 
 A fleet that is sized for the peak hour keeps the wait, and stands idle at night; one that is sized for the
-mean is swamped at noon. Between them no size is good: that is why fleets scale. Replicas needed in an hour are
-those of the question with that hour's rate, interpolated between some rates.
+mean is swamped at noon. Between them no size is good: that is why fleets scale. Replicas needed in an hour
+are those of the question with that hour's rate, interpolated between some rates.
 """
 
 from dataclasses import dataclass, replace
@@ -34,8 +34,8 @@ class FixedFleet:
     hours_idle, hours_in_band, hours_busy : float
         Fractions of the hours below, inside and above the band [1].
     hours_missed, requests_missed : float
-        Fraction of the hours in which it has less than the wait and the band's upper edge need, and fraction of
-        all requests that come in those [1].
+        Fraction of the hours in which the wait or the band's upper edge needs more, and fraction of all
+        requests that come in those [1].
     """
 
     replicas: int
@@ -76,7 +76,7 @@ class Day:
 
     @property
     def saved(self) -> float:
-        """Fraction of the replica-hours of the fleet for the peak that following the demand would save [1]."""
+        """Fraction of the peak fleet's replica-hours that following the demand would save [1]."""
         return 1.0 - self.replica_hours_sized / self.for_peak.replicas
 
 

@@ -1,7 +1,8 @@
 """Several pools, each with its own fleet, beside one pool for all of them.
 
 One pool for all shares its spare servers. It is told for pools that serve one by one with as many slots a
-replica; the merged service is the mixture of theirs, and the strictest wait and the narrowest band hold for all.
+replica; the merged service is the mixture of theirs, and the strictest wait and the narrowest band hold for
+all.
 """
 
 from collections.abc import Mapping

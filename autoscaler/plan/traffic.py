@@ -1,8 +1,8 @@
 """From traffic of the past to the numbers of a question: rates, service, burstiness, the peak hour.
 
-Rates are taken over clock hours, and the peak hour is the busiest sixty minutes wherever they begin. How bursty
-arrivals are is measured as the servers feel it, by peakedness (see `queueing.peakedness`), in blocks of ten
-minutes or thirty services, whichever is longer: within a block the shape of the day does not count as bursts.
+Rates are taken over clock hours, and the peak hour is the busiest sixty minutes wherever they begin. How
+bursty arrivals are is measured as the servers feel it, by peakedness (see `queueing.peakedness`), in blocks of
+ten minutes or thirty services, whichever is longer: so the shape of the day does not count as bursts.
 """
 
 from dataclasses import dataclass

@@ -104,8 +104,8 @@ def conflict(found: Conflict, question: Question) -> list[str]:
     if found.wait_binds:
         most = f"no more than {found.band_most:,}" if found.band_most else "less than one"
         problem = (
-            f"Band and wait exclude one another: {question.wait} within {duration(question.wait.seconds)} takes "
-            f"{least}, which are {busy} busy; to be {low} busy, there could be {most}."
+            f"Band and wait exclude one another: {question.wait} within {duration(question.wait.seconds)} "
+            f"takes {least}, which are {busy} busy; to be {low} busy, there could be {most}."
         )
     else:
         problem = f"No whole number lies in the band: {least} are {busy} busy, one fewer would be too busy."
@@ -127,8 +127,8 @@ def _remedies(found: Conflict, question: Question) -> list[str]:
         "give the batching line, or the step line, to see what that saves."
     )
     fill = (
-        f"Fill: {found.fill:.2g} slots kept busy with work that can wait ({percent(_share(found, question))} of "
-        f"the fleet) bring it to {low}."
+        f"Fill: {found.fill:.2g} slots kept busy with work that can wait ({percent(_share(found, question))} "
+        f"of the fleet) bring it to {low}."
     )
     extra = question.cost_per_hour(found.replicas - found.band_most)
     unit = "an hour" if question.price is not None else "replica-hours an hour"

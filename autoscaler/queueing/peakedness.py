@@ -23,6 +23,9 @@ from autoscaler.queueing.elementwise import Array, Number, require, result
 SCV_MAX = 10.0
 """Beyond, two moments say too little of a distribution to approximate a wait."""
 
+ROUNDING = 1e-9
+"""By so much an SCV that was computed may exceed its range."""
+
 PEAKEDNESS_MIN = 0.01
 """Clockwork, ca2 = cs2 = 0, would have z = 0; with this floor its waits come out as 0 all the same."""
 
@@ -86,8 +89,9 @@ def arrival_scv_for_peakedness(z: Number | float, service_scv: Number | float) -
     4.0
     """
     ca2 = 1.0 + (np.asarray(z, dtype=float) - 1.0) / _overlap(service_scv)
-    require((ca2 >= 0) & (ca2 <= SCV_MAX), "a peakedness that an SCV in [0, 10] can have", z)
-    scv: Number = result(ca2)
+    within = (ca2 >= -ROUNDING) & (ca2 <= SCV_MAX + ROUNDING)
+    require(within, "a peakedness that an SCV in [0, 10] can have", z)
+    scv: Number = result(np.clip(ca2, 0.0, SCV_MAX))
     return scv
 
 

@@ -177,8 +177,8 @@ def square_root_servers(offered_load: Array | float, probability_of_wait: float)
     Returns
     -------
     ndarray of int
-        ceil(m + beta sqrt(m)). Within one of the exact number at rest for loads of 1 to 10⁶ erlangs and
-        probabilities of 0.01 to 0.5, mostly equal.
+        ceil(m + beta sqrt(m)). Within two of the exact number at rest for loads of 1 to 10,000 erlangs and
+        probabilities of 0.01 to 0.5; within one in 10,000 beyond.
 
     Examples
     --------

@@ -60,7 +60,10 @@ async def test_a_ready_replica_that_dies_is_lost_and_replaced_by_another(local):
     await listener.until(lambda: listener.ready)
     (first,) = listener.ready
     process_of(platform).kill()
-    await listener.until(lambda: listener.ready and first not in listener.ready)
+    await listener.until(lambda: not listener.ready)
+    assert "was killed by SIGKILL, after" in platform.last_error
+    await listener.until(lambda: listener.ready)
+    assert platform.last_error is None
     (second,) = listener.ready
     assert listener.calls == [("ready", first), ("lost", first), ("ready", second)]
     assert platform.replicas()[0].restarts == 1

@@ -58,21 +58,21 @@ def test_steps_that_do_not_grow_are_servers_without_end():
     assert queue.time_per_token_mean == pytest.approx(0.02)
 
 
-@pytest.mark.parametrize("slots, share, prefill", [(8, 0.7, 0.0), (8, 0.85, 0.02), (32, 0.6, 0.02)])
+@pytest.mark.parametrize("slots, share, prefill", [(8, 0.7, 0.0), (8, 0.75, 0.02), (32, 0.6, 0.02)])
 @pytest.mark.parametrize("scv", [1.0, 0.0])
 def test_it_is_nearly_as_simulated_step_by_step(slots, share, prefill, scv):
     line = StepLine(0.02, 0.001, 50, prefill, tokens_out_scv=scv)
     rate = share * float(line.throughput(slots))
     tokens = (lambda rng: rng.geometric(1 / 50)) if scv else (lambda rng: 50)
-    waits, firsts, per_token = simulate(slots, rate, line, 9000, tokens, np.random.default_rng(2))
+    waits, firsts, per_token = simulate(slots, rate, line, 25_000, tokens, np.random.default_rng(2))
     queue = continuous_batching(1, slots, rate, line)
     # The simulated wait includes the step that is running.
     step = queue.time_per_token_mean
-    assert queue.wait_mean == pytest.approx(waits.mean() - step / 2, rel=0.3, abs=0.3 * step)
+    assert queue.wait_mean == pytest.approx(waits.mean() - step / 2, rel=0.25, abs=0.1 * step)
     assert queue.first_token_mean == pytest.approx(firsts.mean(), rel=0.2)
     assert queue.time_per_token_mean == pytest.approx(per_token, rel=0.03)
     late = np.quantile(firsts, 0.95)
-    assert queue.first_token_tail(late) == pytest.approx(0.05, abs=0.045)
+    assert queue.first_token_tail(1.2 * late) <= 0.05 <= queue.first_token_tail(late / 1.2)
 
 
 # alpha, beta, tokens_out, prefill
@@ -119,7 +119,7 @@ def test_at_capacity_the_wait_is_endless():
 
 
 def test_a_hundred_thousand_slots_are_no_more_than_an_array():
-    queue = continuous_batching(1000, 128, 60_000.0, StepLine(0.02, 0.001, 20))
+    queue = continuous_batching(1000, 128, 30_000.0, StepLine(0.02, 0.001, 20))
     assert 0 < queue.occupancy < 1
 
 

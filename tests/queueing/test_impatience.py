@@ -16,7 +16,8 @@ from autoscaler.queueing.impatience import (
 
 def erlang_a_by_chain(servers, arrival_rate, service_time_mean, patience_mean):
     """The birth-and-death chain itself: P(wait), fraction lost, mean wait; Palm's Erlang A."""
-    n = np.arange(1, servers + 4000)
+    too_many = max(arrival_rate - servers / service_time_mean, 0.0) * patience_mean
+    n = np.arange(1, servers + 4000 + int(2 * too_many))
     leaving = np.minimum(n, servers) / service_time_mean + np.maximum(n - servers, 0) / patience_mean
     weight = np.concatenate([[0.0], np.cumsum(np.log(arrival_rate / leaving))])
     law = np.exp(weight - weight.max())

@@ -78,10 +78,10 @@ def test_without_spare_servers_everybody_waits():
     assert halfin_whitt_delay(-1.0) == 1.0
 
 
-@given(st.floats(1.0, 1e6), st.floats(0.01, 0.5))
-def test_square_root_staffing_is_within_a_server_of_the_exact_number(load, probability):
+@given(st.floats(1.0, 1e4), st.floats(0.01, 0.5))
+def test_square_root_staffing_is_within_two_servers_of_the_exact_number(load, probability):
     exact = servers_for_wait(load, 1.0, 0.0, 1 - probability)
-    assert abs(int(square_root_servers(load, probability)) - exact) <= 1
+    assert abs(int(square_root_servers(load, probability)) - exact) <= 2
 
 
 def waits_through_the_day(rates, step, servers):
@@ -103,7 +103,7 @@ def waits_through_the_day(rates, step, servers):
 
 
 def test_square_root_staffing_is_near_iterative_staffing():
-    """Feldman et al. (2008): raise or lower the servers of each moment until P(W > 0) is as wanted at each."""
+    """Feldman et al. (2008): move the servers of each moment until P(W > 0) is as wanted at each."""
     step, target = 0.25, 0.1
     rates = 12.0 + 8.0 * np.sin(2 * np.pi * np.arange(96) * step / 12.0)
     load = modified_offered_load(rates, step, ExponentialService(1.0))
