@@ -87,7 +87,10 @@ class RequestListener(Protocol):
         """It got a slot: its waiting time is over, its service time begins."""
 
     def slot_freed(self, service_time: float, now: float) -> None:
-        """A slot is free again after `service_time` [s]; once for each `started`."""
+        """A slot is free again after `service_time` [s]; this or `returned`, once for each `started`."""
+
+    def returned(self, request: Request, now: float) -> None:
+        """It gave its slot back unserved, for its server refused it; it waits again, and may be started anew."""
 
     def ended(self, request: Request, outcome: Outcome, now: float, reason: DropReason | None = None) -> None:
         """It ended; `reason` tells why if the queue let go of it."""

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from autoscaler import __version__
+from autoscaler.cli.plan import plan
 from autoscaler.errors import AutoscalerError, SettingsError, UsageError
 from autoscaler.units import parse_duration
 
@@ -155,6 +156,9 @@ def replay(
         slots_per_replica=slots,
         cold_start_mean=cold_start,
     )
+
+
+app.command()(plan)
 
 
 def _print_version(asked: bool) -> None:

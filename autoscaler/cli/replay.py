@@ -15,7 +15,8 @@ from autoscaler.domain import Objective
 from autoscaler.replay.policies import FixedPolicy, OwnPolicy, peak_replicas
 from autoscaler.replay.report import Report, clairvoyant_gpu_hours, report
 from autoscaler.replay.run import Policy, replay
-from autoscaler.replay.scenario import Scenario, read_series
+from autoscaler.replay.scenario import Scenario
+from autoscaler.telemetry.traffic_file import read_traffic
 
 
 def replay_series(
@@ -25,8 +26,9 @@ def replay_series(
 
     `circumstances` are fields of `Scenario`. Raises UsageError if the file is no series or all of it history.
     """
-    counts, interval = read_series(series)
-    scenario = Scenario(counts, interval, objective=Objective(wait_seconds=wait), **circumstances)
+    demand = read_traffic(series).known_counts(interval=1.0)
+    interval = demand.interval
+    scenario = Scenario(demand.values, interval, objective=Objective(wait_seconds=wait), **circumstances)
     scenario = scenario.learning_from(history)
     first_minutes = replace(scenario, counts=scenario.counts[: max(1, round(300.0 / interval))])
     replay_scenario(scenario.starting_with(peak_replicas(first_minutes)), seed, as_json)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from autoscaler.plan.answer import Answer, Row, first_stable
-from autoscaler.plan.words import band, duration, fleet, money, rate
+from autoscaler.plan.words import band, duration, fleet, money, percent, rate
 
-_POINTS = 40
+_POINTS, _POINTS_STEEP = 32, 12
 _BEYOND = 1.12
 """So far beyond the last size that matters the curve goes on."""
 
@@ -41,20 +41,44 @@ class Curve:
     mark: str
     cost_unit: str
 
+    @property
+    def servers(self) -> tuple[int, ...]:
+        """Sizes, ascending."""
+        return tuple(row.servers for row in self.rows)
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """What the axis of sizes should show: all of them, and the band."""
+        first, last = self.servers[0], self.servers[-1]
+        margin = 0.03 * (last - first)
+        return min(first, self.band[0]) - margin, max(last, self.band[1]) + margin
+
+    @property
+    def mark_on_the_left(self) -> bool:
+        """Whether words beside the recommended size have more room on its left."""
+        left, right = self.reach
+        return self.recommended.servers > left + 0.6 * (right - left)
+
+    @property
+    def mark_height(self) -> float:
+        """Where to mark the recommended size on the axis of waits [s]."""
+        return min(self.recommended.wait_bound, self.wait_top)
+
 
 def curve_of(answer: Answer) -> Curve:
     """Return what a picture of `answer` shows.
 
-    The recommended size may be one that cannot do the work, if no more are allowed; then its waits are infinite.
+    The recommended size may be one that cannot do the work, if no more are allowed; its waits are infinite.
     """
     question, needs = answer.question, answer.needs
     first = first_stable(question.service, question.arrival_rate)
     start = min(first, answer.recommended.replicas)
     last = max(needs.least, needs.band_most, answer.recommended.replicas)
     end = max(last + 2, round(start + (last - start) * _BEYOND))
-    step = max(1.0, (end - start) / _POINTS)
-    sizes = {round(start + step * point) for point in range(int((end - start) / step) + 1)}
-    rows = tuple(answer.row(size) for size in sorted(sizes | {answer.recommended.replicas, end}))
+    # Waits of a large fleet fall within few of its sizes: those are drawn more finely.
+    steep = 2 * needs.wait - first + 1
+    sizes = _spread(start, end, _POINTS) | _spread(start, min(steep, end), _POINTS_STEEP)
+    rows = tuple(answer.row(size) for size in sorted(sizes | {answer.recommended.replicas}))
     row, wait = answer.recommended, question.wait
     unit = f"{question.currency} an hour".strip() if question.price is not None else "replica-hours an hour"
     cost = f"{money(question, row.cost_per_hour)} an hour" if question.price is not None else ""
@@ -65,7 +89,7 @@ def curve_of(answer: Answer) -> Curve:
         wait_seconds=wait.seconds,
         wait_top=_top(answer, rows),
         title=f"{fleet(question, row.replicas)} for {rate(question.arrival_rate)}",
-        subtitle=f"{100 * row.utilization:.0f} % busy (band {band(question)}) · binding: {answer.binding.value}",
+        subtitle=f"{percent(row.utilization)} busy (band {band(question)}) · binding: {answer.binding.value}",
         objective=f"{wait} within {duration(wait.seconds)}",
         mark=" · ".join(
             part
@@ -74,6 +98,12 @@ def curve_of(answer: Answer) -> Curve:
         ),
         cost_unit=unit[0].upper() + unit[1:],
     )
+
+
+def _spread(first: int, last: int, points: int) -> set[int]:
+    """Return about so many whole numbers, evenly spread, both ends among them."""
+    step = max(1.0, (last - first) / points)
+    return {round(first + step * point) for point in range(int((last - first) / step) + 1)} | {last}
 
 
 def _band_edges(answer: Answer, rows: tuple[Row, ...]) -> tuple[float, float]:

@@ -15,26 +15,28 @@ from autoscaler.plan.words import duration, percent
 INK, QUIET, GRID = "#22303c", "#6b7c8c", "#e4e9ee"
 MEAN, P95, P99 = "#9ec9e2", "#4a90c4", "#17466e"
 BAND, OBJECTIVE, CHOSEN = "#3a9d6e", "#c8553d", "#e09f3e"
+_FEW = 20
+"""So many sizes have a tick each."""
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 
 
 def write_html(curve: Curve, path: Path) -> None:
     """Write `curve` as a page into `path`."""
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.7, 0.3], vertical_spacing=0.07)
-    servers = [row.servers for row in curve.rows]
-    _add_waits(figure, curve, servers)
-    _add_cost(figure, curve, servers)
+    _add_waits(figure, curve)
+    _add_cost(figure, curve)
     figure.add_vrect(
         *curve.band,
         fillcolor=BAND,
         opacity=0.12,
         line_width=0,
         annotation_text="band",
-        annotation_position="top",
+        annotation_position="top left",
         annotation_font_color=BAND,
+        layer="below",
         row=1,
     )
-    figure.add_vrect(*curve.band, fillcolor=BAND, opacity=0.12, line_width=0, row=2)
+    figure.add_vrect(*curve.band, fillcolor=BAND, opacity=0.12, line_width=0, layer="below", row=2)
     figure.add_vline(curve.recommended.servers, line_color=CHOSEN, line_width=1.5)
     figure.add_hline(
         curve.wait_seconds,
@@ -42,19 +44,20 @@ def write_html(curve: Curve, path: Path) -> None:
         line_dash="dash",
         line_width=1.3,
         annotation_text=curve.objective,
-        annotation_position="top right",
+        annotation_position="bottom right",
         annotation_font_color=OBJECTIVE,
         row=1,
     )
-    _set_out(figure, curve, servers)
-    figure.write_html(path, include_plotlyjs=True, config={"displaylogo": False, "responsive": True})
+    _set_out(figure, curve)
+    config = {"displaylogo": False, "responsive": True}
+    figure.write_html(path, include_plotlyjs=True, config=config, default_height="94vh")
 
 
-def _add_waits(figure: go.Figure, curve: Curve, servers: list[int]) -> None:
+def _add_waits(figure: go.Figure, curve: Curve) -> None:
     for name, color in (("p99", P99), ("p95", P95), ("mean", MEAN)):
         waits = [getattr(row, f"wait_{name}") for row in curve.rows]
         figure.add_scatter(
-            x=servers,
+            x=curve.servers,
             y=[min(wait, 1e9) for wait in waits],
             name=name,
             mode="lines+markers",
@@ -65,21 +68,11 @@ def _add_waits(figure: go.Figure, curve: Curve, servers: list[int]) -> None:
             row=1,
             col=1,
         )
-    chosen, height = curve.recommended, min(curve.recommended.wait_bound, curve.wait_top)
-    left = chosen.servers > servers[0] + 0.6 * (servers[-1] - servers[0])
-    figure.add_scatter(
-        x=[chosen.servers],
-        y=[height],
-        mode="markers",
-        marker={"size": 13, "color": CHOSEN, "line": {"color": "white", "width": 2}},
-        showlegend=False,
-        hoverinfo="skip",
-        row=1,
-        col=1,
-    )
+    left = curve.mark_on_the_left
+    _add_mark(figure, curve, curve.mark_height, row=1)
     figure.add_annotation(
-        x=chosen.servers,
-        y=height,
+        x=curve.recommended.servers,
+        y=curve.mark_height,
         text=f"<b>{curve.mark}</b>",
         showarrow=False,
         xanchor="right" if left else "left",
@@ -94,9 +87,9 @@ def _add_waits(figure: go.Figure, curve: Curve, servers: list[int]) -> None:
     )
 
 
-def _add_cost(figure: go.Figure, curve: Curve, servers: list[int]) -> None:
+def _add_cost(figure: go.Figure, curve: Curve) -> None:
     figure.add_scatter(
-        x=servers,
+        x=curve.servers,
         y=[row.cost_per_hour for row in curve.rows],
         name=curve.cost_unit,
         mode="lines",
@@ -107,13 +100,28 @@ def _add_cost(figure: go.Figure, curve: Curve, servers: list[int]) -> None:
         row=2,
         col=1,
     )
+    _add_mark(figure, curve, curve.recommended.cost_per_hour, row=2)
+
+
+def _add_mark(figure: go.Figure, curve: Curve, height: float, row: int) -> None:
+    figure.add_scatter(
+        x=[curve.recommended.servers],
+        y=[height],
+        mode="markers",
+        marker={"size": 13, "color": CHOSEN, "line": {"color": "white", "width": 2}},
+        showlegend=False,
+        hoverinfo="skip",
+        cliponaxis=False,
+        row=row,
+        col=1,
+    )
 
 
 def _told(row: Row) -> str:
     return f"{percent(row.utilization)} busy, {percent(row.probability_of_wait)} wait"
 
 
-def _set_out(figure: go.Figure, curve: Curve, servers: list[int]) -> None:
+def _set_out(figure: go.Figure, curve: Curve) -> None:
     title = f"<b>{curve.title}</b><br><span style='font-size:14px;color:{QUIET}'>{curve.subtitle}</span>"
     figure.update_layout(
         title={"text": title, "x": 0.03, "xanchor": "left", "y": 0.955, "font": {"size": 22, "color": INK}},
@@ -122,19 +130,20 @@ def _set_out(figure: go.Figure, curve: Curve, servers: list[int]) -> None:
         paper_bgcolor="white",
         hovermode="x unified",
         legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1.02, "yanchor": "bottom"},
-        margin={"l": 80, "r": 40, "t": 110, "b": 60},
+        margin={"l": 80, "r": 40, "t": 110, "b": 50},
     )
     figure.update_yaxes(gridcolor=GRID, zeroline=False)
-    figure.update_xaxes(gridcolor="white", zeroline=False, range=[servers[0] - 0.5, servers[-1] + 0.5])
+    few = curve.servers[-1] - curve.servers[0] <= _FEW
+    figure.update_xaxes(showgrid=False, zeroline=False, range=curve.reach, dtick=1 if few else None)
     ticks = _ticks(curve.wait_top)
     figure.update_yaxes(
         title_text="Wait for a slot",
-        range=[0, curve.wait_top],
+        range=[-0.02 * curve.wait_top, curve.wait_top],
         tickvals=ticks,
         ticktext=[duration(tick) for tick in ticks],
         row=1,
     )
-    figure.update_yaxes(title_text=curve.cost_unit, tickformat=",", nticks=5, row=2)
+    figure.update_yaxes(title_text=curve.cost_unit, tickformat=",", nticks=5, rangemode="tozero", row=2)
     figure.update_xaxes(title_text="Servers", tickformat=",", row=2)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from matplotlib import ticker
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from autoscaler.plan.curve import Curve
 from autoscaler.plan.words import duration
@@ -18,13 +19,16 @@ _SIZE, _DPI = (9.6, 6.2), 160
 
 def write_png(curve: Curve, path: Path) -> None:
     """Draw `curve` into `path`."""
-    figure = Figure(figsize=_SIZE, dpi=_DPI, facecolor="white", layout="constrained")
+    figure = Figure(
+        figsize=_SIZE,
+        dpi=_DPI,
+        facecolor="white",
+        layout=ConstrainedLayoutEngine(hspace=0.04, h_pad=0.09, w_pad=0.12),
+    )
     FigureCanvasAgg(figure)
     waits, cost = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1.25])
-    figure.get_layout_engine().set(hspace=0.04, h_pad=0.09, w_pad=0.12)  # type: ignore[union-attr]  # given above
-    servers = [row.servers for row in curve.rows]
-    _draw_waits(waits, curve, servers)
-    _draw_cost(cost, curve, servers)
+    _draw_waits(waits, curve)
+    _draw_cost(cost, curve)
     for axes in (waits, cost):
         _plain(axes)
         axes.axvspan(*curve.band, color=BAND, alpha=0.11, linewidth=0, zorder=0)
@@ -34,18 +38,18 @@ def write_png(curve: Curve, path: Path) -> None:
     figure.savefig(path, format="png")
 
 
-def _draw_waits(axes: Any, curve: Curve, servers: list[int]) -> None:
+def _draw_waits(axes: Any, curve: Curve) -> None:
     for name, color in (("p99", P99), ("p95", P95), ("mean", MEAN)):
         waits = [getattr(row, f"wait_{name}") for row in curve.rows]
-        axes.plot(servers, waits, color=color, linewidth=2.2, label=name, marker="o", markersize=3.6)
+        axes.plot(curve.servers, waits, color=color, linewidth=2.2, label=name, marker="o", markersize=3.6)
     axes.axhline(curve.wait_seconds, color=OBJECTIVE, linewidth=1.3, linestyle=(0, (5, 3)))
-    axes.set_ylim(0, curve.wait_top)
-    axes.set_xlim(servers[0] - 0.4, servers[-1] + 0.4)
+    axes.set_ylim(-0.02 * curve.wait_top, curve.wait_top)
+    axes.set_xlim(*curve.reach)
     axes.annotate(
         curve.objective,
         (1.0, curve.wait_seconds),
         xycoords=axes.get_yaxis_transform(),
-        xytext=(-4, 4),
+        xytext=(-4, -12),
         textcoords="offset points",
         ha="right",
         color=OBJECTIVE,
@@ -53,15 +57,14 @@ def _draw_waits(axes: Any, curve: Curve, servers: list[int]) -> None:
     )
     axes.annotate(
         "band",
-        (sum(curve.band) / 2, 1.0),
+        (curve.band[0], 1.0),
         xycoords=axes.get_xaxis_transform(),
-        xytext=(0, -13),
+        xytext=(5, -13),
         textcoords="offset points",
-        ha="center",
         color=BAND,
         fontsize=9,
     )
-    _mark(axes, curve, servers)
+    _mark(axes, curve)
     axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda seconds, _: duration(seconds)))
     axes.set_ylabel("Wait for a slot", color=QUIET)
     axes.legend(
@@ -75,15 +78,15 @@ def _draw_waits(axes: Any, curve: Curve, servers: list[int]) -> None:
     )
 
 
-def _mark(axes: Any, curve: Curve, servers: list[int]) -> None:
+def _mark(axes: Any, curve: Curve) -> None:
     """Mark the recommended size on the curve, with words on the side that has room."""
-    row = curve.recommended
-    height = min(row.wait_bound, curve.wait_top)
-    axes.plot([row.servers], [height], "o", markersize=9, color=CHOSEN, markeredgecolor="white", zorder=5)
-    left = row.servers > servers[0] + 0.6 * (servers[-1] - servers[0])
+    row, left = curve.recommended, curve.mark_on_the_left
+    axes.plot(
+        [row.servers], [curve.mark_height], "o", markersize=9, color=CHOSEN, markeredgecolor="white", zorder=5
+    )
     axes.annotate(
         curve.mark,
-        (row.servers, height),
+        (row.servers, curve.mark_height),
         xytext=(-14 if left else 14, 26),
         textcoords="offset points",
         ha="right" if left else "left",
@@ -95,9 +98,9 @@ def _mark(axes: Any, curve: Curve, servers: list[int]) -> None:
     )
 
 
-def _draw_cost(axes: Any, curve: Curve, servers: list[int]) -> None:
+def _draw_cost(axes: Any, curve: Curve) -> None:
     costs = [row.cost_per_hour for row in curve.rows]
-    axes.plot(servers, costs, color=INK, linewidth=1.8)
+    axes.plot(curve.servers, costs, color=INK, linewidth=1.8)
     axes.plot(
         [curve.recommended.servers],
         [curve.recommended.cost_per_hour],
@@ -106,6 +109,7 @@ def _draw_cost(axes: Any, curve: Curve, servers: list[int]) -> None:
         color=CHOSEN,
         markeredgecolor="white",
     )
+    axes.set_ylim(bottom=0)
     axes.set_ylabel(curve.cost_unit, color=QUIET)
     axes.yaxis.set_major_locator(ticker.MaxNLocator(4))
     axes.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.6g}"))

@@ -1,8 +1,8 @@
 """From traffic of the past to the numbers of a question: rates, service, burstiness, the peak hour.
 
 Rates are taken over clock hours, and the peak hour is the busiest sixty minutes wherever they begin. How
-bursty arrivals are is measured as the servers feel it, by peakedness (see `queueing.peakedness`), in blocks of
-ten minutes or thirty services, whichever is longer: so the shape of the day does not count as bursts.
+bursty arrivals are is measured as the servers feel it, by peakedness (see `queueing.peakedness`), in blocks
+of ten minutes or thirty services, whichever is longer: so the shape of the day does not count as bursts.
 """
 
 from dataclasses import dataclass
@@ -50,6 +50,8 @@ class Profile:
         Rate in each clock hour [1/s].
     first_hour : int
         Hour of the day, or of the traffic if its times are relative, of the first one [1].
+    start : float
+        When the traffic begins by its own clock [s since the epoch].
     service_time_mean, service_scv : float
         [s], [1].
     tokens_in, tokens_out : float
@@ -65,6 +67,7 @@ class Profile:
     peak_start: float
     hours: Floats
     first_hour: int
+    start: float
     service_time_mean: float
     service_scv: float
     tokens_in: float
@@ -98,11 +101,13 @@ def profile_of(traffic: Traffic) -> Profile:
         )
     if counts.interval > HOUR:
         notes.append(f"it counts in steps of {counts.interval / HOUR:.3g} h: the busiest is the peak hour")
-    hours, first_hour = _hours(counts, demand)
+    offset = counts.start + (demand.utc_offset if isinstance(demand, Requests) else 0.0)
+    hours, first_hour = _hours(counts, offset)
+    start = offset if counts.start else float("nan")
     service, tokens = _service(demand, notes), _tokens(demand)
     mean = float(np.nansum(counts.values) / (known.sum() * counts.interval))
     return Profile(
-        requests, span, mean, rate_peak, peak_start, hours, first_hour, *service, *tokens, tuple(notes)
+        requests, span, mean, rate_peak, peak_start, hours, first_hour, start, *service, *tokens, tuple(notes)
     )
 
 
@@ -160,9 +165,8 @@ def _busiest_hour(counts: Series) -> tuple[float, float]:
     return float(rates[busiest]), busiest * counts.interval
 
 
-def _hours(counts: Series, demand: Requests | Series) -> tuple[Floats, int]:
-    """Return the rate in each clock hour, and the hour of the day at which they begin."""
-    offset = counts.start + (demand.utc_offset if isinstance(demand, Requests) else 0.0)
+def _hours(counts: Series, offset: float) -> tuple[Floats, int]:
+    """Return the rate in each clock hour, and the hour of the day at which they begin, at `offset` [s]."""
     first = int(offset // HOUR)
     if counts.interval > HOUR:
         return counts.values / counts.interval, first % 24

@@ -34,6 +34,11 @@ def percent(fraction: float) -> str:
     return f"{hundredths:.1f} %" if near >= 0.05 else ("~0 %" if fraction < 0.5 else "~100 %")
 
 
+def busy(fraction: float) -> str:
+    """Say a utilization: "66.7 %"; fine enough to tell on which side of the band's edge it is."""
+    return f"{100 * fraction:.1f} %"
+
+
 def rate(per_second: float) -> str:
     """Say a rate: "0.012/s", "8.25/s", "5,000/s"."""
     return f"{per_second:,.0f}/s" if per_second >= 100 else f"{per_second:.3g}/s"
@@ -72,9 +77,7 @@ def recommendation(answer: Answer) -> str:
                 f"{size}: the wait objective binds. {_wait(answer, row)}{_one_fewer(answer)}. {_busy(answer)}"
             )
         case Binding.BAND:
-            fewer = answer.row(row.replicas - 1) if row.replicas > 1 else None
-            too_busy = f"; one fewer would be {percent(fewer.utilization)} busy" if fewer else ""
-            return f"{size}: the utilization band binds. {_busy(answer, too_busy)} {_wait(answer, row)}."
+            return f"{size}: the utilization band binds. {_busy(answer, _too_busy(answer))} {_wait(answer, row)}."
         case Binding.REPLICAS_MIN:
             enough = f"{needs.least:,} would keep the wait and not be too busy"
             return f"{size}: no fewer are allowed; {enough}. {_wait(answer, row)}. {_busy(answer)}"
@@ -99,16 +102,16 @@ def alternatives(answer: Answer) -> list[str]:
 
 def conflict(found: Conflict, question: Question) -> list[str]:
     """Say that band and wait exclude one another, then each remedy with its numbers."""
-    low, busy = percent(question.band.low), percent(found.utilization)
+    low, idle = percent(question.band.low), busy(found.utilization)
     least = fleet(question, found.replicas)
     if found.wait_binds:
         most = f"no more than {found.band_most:,}" if found.band_most else "less than one"
         problem = (
             f"Band and wait exclude one another: {question.wait} within {duration(question.wait.seconds)} "
-            f"takes {least}, which are {busy} busy; to be {low} busy, there could be {most}."
+            f"takes {least}, which are {idle} busy; to be {low} busy, there could be {most}."
         )
     else:
-        problem = f"No whole number lies in the band: {least} are {busy} busy, one fewer would be too busy."
+        problem = f"No whole number lies in the band: {least} are {idle} busy, one fewer would be too busy."
     return [problem, *_remedies(found, question)]
 
 
@@ -132,7 +135,7 @@ def _remedies(found: Conflict, question: Question) -> list[str]:
     )
     extra = question.cost_per_hour(found.replicas - found.band_most)
     unit = "an hour" if question.price is not None else "replica-hours an hour"
-    accept = f"Accept: {percent(found.utilization)} busy"
+    accept = f"Accept: {busy(found.utilization)} busy"
     if found.band_most:
         accept += (
             f", which costs {money(question, extra)} {unit} more than {fleet(question, found.band_most)}"
@@ -161,15 +164,28 @@ def _one_fewer(answer: Answer) -> str:
     if fewer < 1:
         return ""
     row = answer.row(fewer)
+    if math.isinf(row.wait_mean):
+        return "; one fewer could not do the work"
     return f"; with one fewer {duration(row.wait_bound)}{_lost(row)}"
+
+
+def _too_busy(answer: Answer) -> str:
+    """Say that one fewer would be beyond the band."""
+    fewer = answer.recommended.replicas - 1
+    if fewer < 1:
+        return ""
+    told, with_fewer = busy(answer.recommended.utilization), busy(answer.row(fewer).utilization)
+    return (
+        f"; one fewer would be {with_fewer} busy" if with_fewer != told else "; one fewer would be beyond it"
+    )
 
 
 def _busy(answer: Answer, too_busy: str = "") -> str:
     row, span = answer.recommended, band(answer.question)
     if row.in_band:
-        return f"{percent(row.utilization)} busy, inside the band of {span}{too_busy}."
+        return f"{busy(row.utilization)} busy, inside the band of {span}{too_busy}."
     side = "above" if row.utilization > answer.question.band.high else "below"
-    return f"{percent(row.utilization)} busy, {side} the band of {span}{too_busy}."
+    return f"{busy(row.utilization)} busy, {side} the band of {span}{too_busy}."
 
 
 def _alternative(answer: Answer, row: Row) -> str:
@@ -183,6 +199,6 @@ def _alternative(answer: Answer, row: Row) -> str:
     if not row.in_band:
         faults.append("too busy" if row.utilization > question.band.high else "below the band")
     return (
-        f"{fleet(question, row.replicas)}: {cost}, {percent(row.utilization)} busy, "
+        f"{fleet(question, row.replicas)}: {cost}, {busy(row.utilization)} busy, "
         f"{question.wait} wait {duration(row.wait_bound)}" + (f": {', '.join(faults)}" if faults else "")
     )

@@ -10,6 +10,7 @@ waiting for the client counts, so a slow server makes no client late.
 import asyncio
 from collections.abc import AsyncIterator, Callable
 
+import aiohttp
 from aiohttp import web
 
 from autoscaler.proxy.answers import Refusal, Refused
@@ -37,12 +38,11 @@ class RequestBody:
         self._chunks: list[bytes] = []
         self._received = 0
         self._waited = 0.0
-        self._reader: asyncio.Task[object] | None = None
         self.spooled = 0
         """Bytes that are held now."""
         self.declared = request.content_length
         """Its length by its head [bytes], or None."""
-        self.complete = request.content.at_eof()
+        self.complete = _is_whole(request.content)
         """Whether all of it has been received."""
         self.consumed = False
         """Whether a part was passed on that is not held any more: it cannot be sent again."""
@@ -58,13 +58,11 @@ class RequestBody:
         while not self.complete and self.spooled < self._options.body_spool_bytes:
             if self._budget.bytes_left <= 0:
                 return
-            chunk = await self._next()
-            if not chunk:
-                self.complete = True
-                return
-            self._chunks.append(chunk)
-            self.spooled += len(chunk)
-            self._budget.bytes_left -= len(chunk)
+            if chunk := await self._next():
+                self._chunks.append(chunk)
+                self.spooled += len(chunk)
+                self._budget.bytes_left -= len(chunk)
+            self.complete = _is_whole(self._content)
 
     def payload(self) -> bytes | AsyncIterator[bytes] | None:
         """Return what to send: nothing, all of it, or a stream that reads on from the client."""
@@ -76,14 +74,8 @@ class RequestBody:
             self._chunks = [b"".join(self._chunks)]
         return self._chunks[0]
 
-    async def stop_reading(self) -> None:
-        """End a read that still waits for the client: the answer is there, nobody needs the rest."""
-        if self._reader is not None:
-            self._reader.cancel()
-            await asyncio.wait((self._reader,))
-
     def release(self) -> None:
-        """Give back the memory."""
+        """Give back the memory; what is held cannot be sent again."""
         self._chunks.clear()
         self._budget.bytes_left += self.spooled
         self.spooled = 0
@@ -99,14 +91,12 @@ class RequestBody:
         self.complete = True
 
     async def _next_streamed(self) -> bytes:
-        self._reader = asyncio.current_task()
         try:
             return await self._next()
         except Refused as refused:
             self.failure = refused.refusal
             raise
         finally:
-            self._reader = None
             self._tell_progress()
 
     async def _next(self) -> bytes:
@@ -115,7 +105,7 @@ class RequestBody:
             chunk = self._content.read_nowait()
             if not chunk and not self._content.at_eof():
                 chunk = await self._wait_for_client()
-        except (web.RequestPayloadError, ValueError) as broken:
+        except web.RequestPayloadError as broken:
             text = f"The request body is broken: {broken}."
             raise Refused(Refusal(400, "broken_body", text)) from broken
         self._received += len(chunk)
@@ -147,3 +137,8 @@ class RequestBody:
         size = f"{self.declared} bytes" if self.declared is not None else "longer"
         text = f"The request body is {size}; at most {self._options.body_bytes_max} bytes are taken here."
         return Refusal(413, "body_too_large", text)
+
+
+def _is_whole(content: aiohttp.StreamReader) -> bool:
+    """Whether all has been received and read, and nothing was wrong with it."""
+    return content.at_eof() and content.exception() is None

@@ -20,6 +20,9 @@ from autoscaler.proxy.options import ProxyOptions
 
 _log = logging.getLogger("autoscaler.proxy")
 
+_SOON = 0.01
+"""When to look again [s]."""
+
 RequestHandling = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
@@ -77,23 +80,25 @@ class Connection(web.RequestHandler):
         if request.writer.output_size > 0:
             raise ConnectionError("an answer has begun already; only the end of the connection can tell")
         if status < 500:
-            text = " ".join((message or "unreadable").split())
+            text = _in_one_line(message or "unreadable")
             refusal = Refusal(status, "bad_request", f"The request is not valid HTTP: {text}")
         else:
-            _log.error("a fault in the handling of %s %s", request.method, request.path, exc_info=exc)
+            _log.error("a fault in the handling of %s %s", request.method, request.raw_path, exc_info=exc)
             refusal = Refusal(status, "internal_error", "The proxy failed; its log says why.", "maybe")
-        response = answer(refusal, request.path)
+        response = answer(refusal, request.raw_path.partition("?")[0])
         response.force_close()
         return response
 
     def _tell_reader_if_broken(self) -> None:
         """If what cannot be parsed came while a request is in progress, it came in the middle of its body."""
-        request = self._current_request
-        if request is None or request.content.is_eof() or not self._messages:
+        broken = getattr(self._messages[-1][0], "exc", None) if self._messages else None
+        if broken is None or self.idle:
             return
-        broken = getattr(self._messages[-1][0], "exc", None)
-        if broken is not None:
-            request.content.set_exception(web.RequestPayloadError(" ".join(str(broken).split())))
+        request = self._current_request
+        if request is None:  # on its way to its handler, or from it
+            self._loop.call_later(_SOON, self._tell_reader_if_broken)
+        elif not request.content.is_eof():
+            request.content.set_exception(web.RequestPayloadError(_in_one_line(str(broken))))
             request.content.feed_eof()
 
     def _start_head_deadline(self) -> None:
@@ -135,3 +140,8 @@ class Server(web.Server):
         for connection in self.connections:
             if isinstance(connection, Connection) and connection.idle:
                 connection.force_close()
+
+
+def _in_one_line(text: str) -> str:
+    """Make what the parser says of foreign bytes fit for a sentence."""
+    return " ".join(text.encode("ascii", "backslashreplace").decode().split())

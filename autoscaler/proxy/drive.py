@@ -30,6 +30,7 @@ from autoscaler.dispatch.events import (
 from autoscaler.dispatch.slots import Lease, ReplicaLoad, ReplicaState
 from autoscaler.domain import DropReason, Outcome, Request
 from autoscaler.ports import Clock, Replica, RequestListener
+from autoscaler.proxy.grant import Dropped, Grant
 from autoscaler.proxy.snapshot import PoolSnapshot, ReplicaSnapshot
 
 _WAKEUP_MIN = 0.001
@@ -45,28 +46,6 @@ _OUTCOME_OF_DROP = {
     DropReason.DEADLINE_PASSED: Outcome.EXPIRED,
     DropReason.NO_CAPACITY: Outcome.EXPIRED,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """A slot of a replica, to be given back by `PoolDrive.release`, once."""
-
-    request: Request
-    lease: Lease
-    replica: Replica
-    started_at: float
-    """When its first slot was granted [s, monotonic]; service time counts from here."""
-    tried: frozenset[str] = frozenset()
-    """Replicas that refused this request before, by id."""
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """The queue let go of the request."""
-
-    reason: DropReason
-    expected_wait: float | None
-    """How long an arrival now would wait [s]; None if nobody can tell."""
 
 
 @dataclass(slots=True)

@@ -21,13 +21,13 @@ from multidict import CIMultiDict
 from autoscaler.domain import Outcome, Request
 from autoscaler.proxy.answers import DRAINING, Refusal, Refused, answer, dropped
 from autoscaler.proxy.body import RequestBody
+from autoscaler.proxy.call import Call, CallBroke
 from autoscaler.proxy.door import Door, Route
-from autoscaler.proxy.drive import Dropped, Grant
+from autoscaler.proxy.grant import Dropped, Grant
 from autoscaler.proxy.hangup import hangup_noticed
 from autoscaler.proxy.head_check import check_head, expects_continue
 from autoscaler.proxy.headers import REQUEST_FIELDS_REPLACED, BadHead, end_to_end, origin_form, request_id
 from autoscaler.proxy.relay import Relay
-from autoscaler.proxy.upstream import Call, CallBroke
 
 _REQUEST_ID = "X-Request-Id"
 
@@ -63,7 +63,7 @@ class _Handling:
         self._door = door
         self._request = request
         self._task = asyncio.current_task()
-        self._path = request.path
+        self._path = request.raw_path.partition("?")[0]
         self._id = request_id(request.headers.get(_REQUEST_ID), secrets.token_hex(8))
         self._expects_continue = expects_continue(request)
         self._arrived_at = door.clock.now()
@@ -138,28 +138,30 @@ class _Handling:
             await self._say_continue()
             await body.spool()
         call = await self._call(route, onward)
+        if body.complete:
+            body.release()  # a long answer need not hold it
         try:
-            response = await self._stream_back(route, call)
+            return await self._stream_back(route, call)
         finally:
             call.end()
-        await body.stop_reading()
-        return response
 
     async def _call(self, route: Route, onward: _Onward) -> Call:
-        """Call the replica of the slot; another one when that provably executed nothing."""
+        """Call the replica of the slot; try again when that provably executed nothing."""
         body = onward.body
-        tries_left = self._door.options.retries_max
+        tries = 0
         while True:
+            url = self._slot.replica.url + onward.target
             try:
-                url = self._slot.replica.url + onward.target
-                return await route.upstream.call(self._request.method, url, onward.headers, body)
+                return await route.upstream.call(
+                    self._request.method, url, onward.headers, body, fresh_connection=tries > 0
+                )
             except CallBroke as broken:
                 if body.failure is not None:
                     self._outcome = Outcome.REJECTED
                     raise Refused(replace(body.failure, executed="maybe")) from broken
-                if not tries_left or not self._move(route, broken, body):
+                tries += 1
+                if tries > self._door.options.retries_max or not self._may_try_again(route, broken, body):
                     raise Refused(self._broke(broken)) from broken
-                tries_left -= 1
 
     async def _stream_back(self, route: Route, call: Call) -> web.StreamResponse:
         grant = self._slot
@@ -215,14 +217,14 @@ class _Handling:
             raise RuntimeError("no slot was granted yet")
         return self._grant
 
-    def _move(self, route: Route, broken: CallBroke, body: RequestBody) -> bool:
+    def _may_try_again(self, route: Route, broken: CallBroke, body: RequestBody) -> bool:
+        """Whether there is a slot for another try: elsewhere, or the same if only a connection was bad."""
         if broken.executed != "no" or body.consumed:
             return False
         grant = route.drive.move(self._slot)
-        if grant is None:
-            return False
-        self._grant = grant
-        return True
+        if grant is not None:
+            self._grant = grant
+        return grant is not None or broken.how == "reset"
 
     async def _say_continue(self) -> None:
         writer = self._request.writer

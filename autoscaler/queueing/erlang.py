@@ -100,11 +100,7 @@ def erlang_c(servers: Number | float, offered_load: Number | float) -> Number:
     0.174
     """
     c, a = _checked(servers, offered_load)
-    stable = a < c
-    c, a = np.where(stable, c, 1.0), np.where(stable, a, 0.0)
-    blocking = np.exp(log_erlang_b(c, a))
-    # (c - a) is exact near capacity, where 1 - rho would not be.
-    probability: Number = result(np.where(stable, c * blocking / (c - a + a * blocking), 1.0))
+    probability: Number = result(np.exp(log_erlang_c(c, a)))
     return probability
 
 
@@ -169,10 +165,26 @@ def offered_load_for_blocking(servers: Number | float, blocking: float) -> Numbe
 
 def _checked(servers: object, offered_load: object) -> tuple[Array, Array]:
     """Broadcast the arguments and refuse what has no meaning."""
-    c, a = np.broadcast_arrays(np.asarray(servers, dtype=float), np.asarray(offered_load, dtype=float))
-    if not (np.all(c >= 0) and np.all(a >= 0) and np.all(np.isfinite(c)) and np.all(np.isfinite(a))):
+    c, a = np.asarray(servers, dtype=float), np.asarray(offered_load, dtype=float)
+    if c.shape != a.shape:
+        c, a = np.broadcast_arrays(c, a)
+    # Not-a-number fails both comparisons.
+    if c.size and not (c.min() >= 0 and a.min() >= 0 and c.max() < np.inf and a.max() < np.inf):
         raise ValueError(f"need finite servers, offered_load >= 0, got {servers}, {offered_load}")
     return c, a
+
+
+def log_erlang_c(c: Array, a: Array) -> Array:
+    """Return the logarithm of C(c, a) for arrays c, a >= 0 of one shape; 0 outside the stable region."""
+    a = np.minimum(a, c)
+    log_blocking = _log_loss_by_poisson(c, a)
+    blocking = np.exp(log_blocking)
+    # c - a is exact near capacity, where 1 - rho would not be.
+    spare = c - a
+    stable = spare > 0
+    odds = np.where(stable, c, 1.0) / np.where(stable, spare + a * blocking, blocking)
+    # Rounding alone may put a probability above 1.
+    return np.where(stable, np.minimum(log_blocking + np.log(odds), 0.0), 0.0)
 
 
 def log_erlang_b(c: Array, a: Array) -> Array:

@@ -25,11 +25,16 @@ section 5.3, for the rate; Whitt, "Approximations for the GI/G/m queue", Product
 2 (1993), for the peakedness.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from autoscaler.queueing.elementwise import Array, Number, require, result
-from autoscaler.queueing.erlang import erlang_c
+from autoscaler.queueing.erlang import log_erlang_c
 from autoscaler.queueing.peakedness import peakedness
+
+CLOCKWORK = 1e-200
+"""Least ca2 + cs2 that is told from 0."""
 
 
 def probability_of_wait(
@@ -102,8 +107,7 @@ def wait_tail(
     t = np.asarray(wait_seconds, dtype=float)
     require(t >= 0, "wait_seconds >= 0", wait_seconds)
     probability, rate = _delay(servers, arrival_rate, service_time_mean, arrival_scv, service_scv)
-    with np.errstate(invalid="ignore"):
-        tail: Number = result(np.where(t > 0, probability * np.exp(-rate * t), probability))
+    tail: Number = result(np.asarray(probability * np.exp(-rate * t)))
     return tail
 
 
@@ -120,11 +124,62 @@ def wait_quantile(
     q = np.asarray(quantile, dtype=float)
     require((q >= 0) & (q < 1), "0 <= quantile < 1", quantile)
     probability, rate = _delay(servers, arrival_rate, service_time_mean, arrival_scv, service_scv)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         excess = np.maximum(np.log(probability / (1.0 - q)), 0.0)
         # A certain wait of unknown length: outside the stable region even the quantile 0 is infinite.
         wait: Number = result(np.where(rate > 0, excess / rate, np.inf))
     return wait
+
+
+@dataclass(frozen=True, slots=True)
+class WaitTail:
+    """The tail of the wait as a function of the servers alone: what a search asks many times.
+
+    Attributes
+    ----------
+    load : ndarray
+        a = arrival_rate * service_time_mean [erlang].
+    peakedness : ndarray
+        z of the arrivals [1].
+    decay : ndarray
+        Each server above the load adds so much to the rate of the conditional wait [1/s].
+    """
+
+    load: Array
+    peakedness: Array
+    decay: Array
+
+    @classmethod
+    def of(
+        cls,
+        arrival_rate: Number | float,
+        service_time_mean: Number | float,
+        arrival_scv: Number | float,
+        service_scv: Number | float,
+    ) -> "WaitTail":
+        """Check the arguments of the functions above, and keep what they say."""
+        rate, service = np.asarray(arrival_rate, dtype=float), np.asarray(service_time_mean, dtype=float)
+        ca2, cs2 = np.asarray(arrival_scv, dtype=float), np.asarray(service_scv, dtype=float)
+        require(rate >= 0, "arrival_rate >= 0", arrival_rate)
+        require(service > 0, "service_time_mean > 0", service_time_mean)
+        z = np.asarray(peakedness(ca2, cs2))
+        # Clockwork does not wait for any time: a rate beyond all others that still multiplies 0.
+        return cls(rate * service, z, 2.0 / (service * np.maximum(ca2 + cs2, CLOCKWORK)))
+
+    def log(self, servers: Array, wait_seconds: Array | float) -> Array:
+        """log P(W > wait_seconds) with so many servers; 0 outside the stable region."""
+        tail: Array = self.log_probability(servers) - wait_seconds * self.rate(servers)
+        return tail
+
+    def log_probability(self, servers: Array) -> Array:
+        """log P(W > 0)."""
+        c, a = servers / self.peakedness, self.load / self.peakedness
+        return log_erlang_c(*np.broadcast_arrays(c, a))
+
+    def rate(self, servers: Array) -> Array:
+        """Rate at which the conditional tail falls [1/s]; 0 outside the stable region."""
+        rate: Array = np.maximum(servers - self.load, 0.0) * self.decay
+        return rate
 
 
 def _delay(
@@ -135,14 +190,7 @@ def _delay(
     service_scv: Number | float,
 ) -> tuple[Array, Array]:
     """P(W > 0), and the rate [1/s] at which the conditional tail falls; 0 if unstable."""
-    c, rate = np.asarray(servers, dtype=float), np.asarray(arrival_rate, dtype=float)
-    service = np.asarray(service_time_mean, dtype=float)
-    ca2, cs2 = np.asarray(arrival_scv, dtype=float), np.asarray(service_scv, dtype=float)
-    require(rate >= 0, "arrival_rate >= 0", arrival_rate)
-    require(service > 0, "service_time_mean > 0", service_time_mean)
-    z = np.asarray(peakedness(ca2, cs2))
-    load = rate * service
-    probability = np.asarray(erlang_c(c / z, load / z))
-    spare = 2.0 * np.maximum(c - load, 0.0) / service
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return probability, np.where(spare > 0, spare / (ca2 + cs2), 0.0)
+    c = np.asarray(servers, dtype=float)
+    require((c >= 0) & np.isfinite(c), "finite servers >= 0", servers)
+    tail = WaitTail.of(arrival_rate, service_time_mean, arrival_scv, service_scv)
+    return np.exp(tail.log_probability(c)), tail.rate(c)

@@ -52,20 +52,14 @@ def fewest(excess: Callable[[Array], Array], too_few: Array, guess: Array) -> Ar
     return high.astype(np.int64)
 
 
-def square_root_guess(load: Array, allowed: Array, patience: Array) -> Array:
-    """Guess c = a + beta sqrt(a) such that P(W > t) is about `allowed`.
+def square_root_guess(load: Array, log_allowed: Array, patience: Array) -> Array:
+    """Guess c = a + beta sqrt(a) such that log P(W > t) is about `log_allowed`.
 
     `patience` is the exponent of the conditional wait at t for each spare server, so that
     -log P(W > t) is nearly beta² / 2 + (sqrt(pi / 2) + patience sqrt(a)) beta. Halfin and Whitt (1981).
     """
     root = np.sqrt(load)
     slope = math.sqrt(math.pi / 2.0) + np.minimum(patience * root, 1e100)
-    wanted = -2.0 * np.log(allowed)
+    wanted = -2.0 * log_allowed
     guess: Array = load + root * wanted / (slope + np.sqrt(slope * slope + wanted))
     return guess
-
-
-def log_excess(probability: Array, allowed: Array | float) -> Array:
-    """How far a probability is above what is allowed, in logarithms that stay finite."""
-    excess: Array = np.log(np.maximum(probability, 1e-300)) - np.log(allowed)
-    return excess

@@ -16,7 +16,7 @@ import numpy as np
 
 from autoscaler.queueing import ggc
 from autoscaler.queueing.elementwise import Array, require
-from autoscaler.queueing.search import fewest, log_excess, square_root_guess
+from autoscaler.queueing.search import fewest, square_root_guess
 
 ROUNDING = 1e-9
 """Relative slack when a real number of servers is made whole, so that 10 / (1 - 0.9) asks for 100."""
@@ -110,13 +110,13 @@ def servers_for_wait_each(
         )
     )
     require((q > 0) & (q < 1), "0 < wait_quantile < 1", wait_quantile)
-    load, allowed = rate * service, 1.0 - q
-    with np.errstate(divide="ignore"):
-        patience = 2.0 * t / (service * np.maximum(ca2 + cs2, np.finfo(float).tiny))
+    tail, load = ggc.WaitTail.of(rate, service, ca2, cs2), rate * service
+    require(t >= 0, "wait_seconds >= 0", wait_seconds)
+    log_allowed = np.log1p(-q)
     servers = fewest(
-        lambda c: log_excess(ggc.wait_tail(c, rate, service, t, arrival_scv=ca2, service_scv=cs2), allowed),
+        lambda c: tail.log(c, t) - log_allowed,
         too_few=np.floor(load),
-        guess=square_root_guess(load, allowed, patience),
+        guess=square_root_guess(load, log_allowed, t * tail.decay),
     )
     return np.where(rate > 0, servers, 0)
 
@@ -253,15 +253,15 @@ def servers_for_wait_mixture(
     if w.sum() <= allowed:
         return 0
     load = _overload_with_more_than(allowed, rates * service_time_mean, w)
-    patience = 2.0 * wait_seconds / (service_time_mean * max(arrival_scv + service_scv, 1e-300))
+    tail = ggc.WaitTail.of(rates, service_time_mean, arrival_scv, service_scv)
+    require(wait_seconds >= 0, "wait_seconds >= 0", wait_seconds)
+    log_allowed = np.log1p(-np.asarray(wait_quantile))
 
     def excess(c: Array) -> Array:
-        tails = ggc.wait_tail(
-            c, rates, service_time_mean, wait_seconds, arrival_scv=arrival_scv, service_scv=service_scv
-        )
-        return log_excess(np.asarray(w @ tails), allowed)
+        late: Array = np.log(w @ np.exp(tail.log(c, wait_seconds))) - log_allowed
+        return late
 
-    guess = square_root_guess(load, np.asarray(allowed), np.asarray(patience))
+    guess = square_root_guess(load, log_allowed, wait_seconds * tail.decay)
     return int(fewest(excess, np.floor(load), guess))
 
 

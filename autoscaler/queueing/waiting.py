@@ -56,8 +56,8 @@ def wait_mean(
 
     Examples
     --------
-    >>> wait_mean(servers=1, arrival_rate=0.5, service_time_mean=1.0)
-    1.0
+    >>> round(wait_mean(servers=12, arrival_rate=1.0, service_time_mean=10.0), 3)
+    2.247
     """
     probability, rate = _delay(servers, arrival_rate, service_time_mean)
     with np.errstate(divide="ignore"):
@@ -105,7 +105,7 @@ def wait_quantile(
     q = np.asarray(quantile, dtype=float)
     require((q >= 0) & (q < 1), "0 <= quantile < 1", quantile)
     probability, rate = _delay(servers, arrival_rate, service_time_mean)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         excess = np.maximum(np.log(probability / (1.0 - q)), 0.0)
         # A certain wait of unknown length: outside the stable region even the quantile 0 is infinite.
         wait: Number = result(np.where(rate > 0, excess / rate, np.inf))

@@ -4,12 +4,8 @@ Arrivals of a series are spread evenly at random within each of its intervals; s
 Both are drawn before the replay begins, so that every policy meets the very same requests.
 """
 
-import csv
-import gzip
 from dataclasses import dataclass, field, replace
 from math import log, sqrt
-from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,54 +94,3 @@ class Scenario:
             return np.full(n_requests, self.service_time_mean)
         sigma = sqrt(log(1 + self.service_scv))
         return rng.lognormal(log(self.service_time_mean) - sigma**2 / 2, sigma, n_requests)
-
-
-def read_series(path: Path) -> tuple[Floats, float]:
-    """Read a CSV of counts, plain or gzip, with a header that names `start_s` and `requests`.
-
-    Returns
-    -------
-    counts : ndarray, shape (n_intervals,)
-        Requests in each interval; an interval that is absent between two others is 0.
-    interval : float
-        [s].
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read, a column is missing, a value is no number, or the steps are uneven.
-    """
-    starts, requests = [], []
-    try:
-        with _open(path) as lines:
-            for number, row in enumerate(csv.DictReader(lines), start=2):
-                starts.append(_number(row, "start_s", path, number))
-                requests.append(_number(row, "requests", path, number))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from error
-    if len(starts) < 2:
-        raise UsageError(f"{path}: has {len(starts)} intervals; a series needs at least 2")
-    steps = np.diff(starts)
-    interval = float(steps.min())
-    if interval <= 0 or not np.allclose(steps / interval, np.round(steps / interval), atol=1e-3):
-        raise UsageError(f"{path}: start_s must ascend in even steps; the smallest step is {interval} s")
-    places = np.round((np.array(starts) - starts[0]) / interval).astype(np.int64)
-    counts = np.zeros(places[-1] + 1)
-    counts[places] = requests
-    return counts, interval
-
-
-def _open(path: Path) -> TextIO:
-    return gzip.open(path, "rt", newline="") if path.suffix == ".gz" else path.open(newline="")
-
-
-def _number(row: dict[str, str], column: str, path: Path, line: int) -> float:
-    if column not in row:
-        raise UsageError(f"{path}: has no column {column!r}; its header must name start_s and requests")
-    try:
-        value = float(row[column])
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"{path}:{line}: {column}: got {row[column]!r}; a number is needed") from error
-    if not (np.isfinite(value) and value >= 0):
-        raise UsageError(f"{path}:{line}: {column}: got {row[column]!r}; a finite number >= 0 is needed")
-    return value

@@ -39,6 +39,11 @@ class IntervalObserver:
         self._service_time_sum += service_time
         self._service_time_square_sum += service_time * service_time
 
+    def returned(self, request: Request, now: float) -> None:
+        """It gave its slot back unserved: no service has ended."""
+        self._integrate(now)
+        self._busy -= 1
+
     def ended(self, request: Request, outcome: Outcome, now: float, reason: DropReason | None = None) -> None:
         """It ended; of interest here only if it was refused at the door."""
         if outcome is Outcome.REJECTED:

@@ -47,6 +47,9 @@ class PoolMetrics:
         """A service is over."""
         self._service_time.observe(service_time)
 
+    def returned(self, request: Request, now: float) -> None:
+        """Do nothing: no service is over, and the longer wait that follows is counted too."""
+
     def ended(self, request: Request, outcome: Outcome, now: float, reason: DropReason | None = None) -> None:
         """Count it by how it ended."""
         self._requests[outcome] += 1

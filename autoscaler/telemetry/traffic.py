@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from autoscaler.errors import UsageError
 from forecasting.series import Series
 
 Floats = NDArray[np.float64]
@@ -93,6 +94,24 @@ class Traffic:
     def counted(self, interval: float) -> Series:
         """Return the counts of the file, or its requests counted in intervals of `interval` [s]."""
         return self.demand if isinstance(self.demand, Series) else self.demand.binned(interval)
+
+    def known_counts(self, interval: float) -> Series:
+        """Return `counted`, if the count of every interval is known.
+
+        Raises
+        ------
+        UsageError
+            If one is not; the text names the line to mend.
+        """
+        series = self.counted(interval)
+        unknown = int(np.isnan(series.values).sum())
+        if unknown:
+            number, line = min(example for fault in self.faults for example in fault.examples)
+            raise UsageError(
+                f"{self.path}:{number}: {line!r} tells no count, and {unknown:,} intervals are not known; "
+                "mend or remove such lines (an interval that is absent had no requests)"
+            )
+        return series
 
 
 @dataclass(slots=True)

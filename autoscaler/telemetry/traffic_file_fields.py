@@ -57,7 +57,8 @@ class _Names:
 
 def names_among(fields: Sequence[str]) -> _Names | None:
     """Return which of `fields` tell what, or None if none is a time of arrival."""
-    lower = {field.strip().lower(): field for field in fields}
+    # `start_s` is where an interval starts, in tables that are no requests.
+    lower = {field.strip().lower(): field for field in fields if field.strip().lower() != "start_s"}
     time = _first(_TIME, lower)
     if time is None:
         return None

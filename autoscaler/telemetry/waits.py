@@ -41,6 +41,9 @@ class WaitsWindow:
     def slot_freed(self, service_time: float, now: float) -> None:
         """Do nothing: a wait ends when the service begins."""
 
+    def returned(self, request: Request, now: float) -> None:
+        """Do nothing: the longer wait that follows is kept beside the shorter one."""
+
     def ended(self, request: Request, outcome: Outcome, now: float, reason: DropReason | None = None) -> None:
         """Keep a miss if the queue let go of it."""
         if reason is not None and reason is not DropReason.CLOSING:

@@ -40,6 +40,11 @@ class Facts:
         self.service_times.append(service_time)
         self.told.append(("slot_freed", ""))
 
+    def returned(self, request: Request, now: float) -> None:
+        assert self.alive[request.id] == "runs"
+        self.alive[request.id] = "waits"
+        self.told.append(("returned", request.id))
+
     def ended(self, request: Request, outcome: Outcome, now: float, reason: DropReason | None = None) -> None:
         state = self.alive.pop(request.id)
         assert reason is None or state == "waits"
@@ -52,7 +57,8 @@ class Facts:
         assert self.alive == {}
         told = Counter(fact for fact, _ in self.told)
         assert told["arrived"] == told["ended"]
-        assert told["started"] == told["slot_freed"] == len(self.service_times)
+        assert told["started"] == told["slot_freed"] + told["returned"]
+        assert told["slot_freed"] == len(self.service_times)
 
 
 class Front:

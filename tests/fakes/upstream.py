@@ -75,14 +75,7 @@ class UpstreamWire(Wire):
 class Upstream:
     """Listens on a port of its own; `requests` and `wires` are what has come so far."""
 
-    def __init__(
-        self,
-        script: Script | None = None,
-        *,
-        reads_bodies: bool = True,
-        wire: type[UpstreamWire] = UpstreamWire,
-    ) -> None:
-        self._wire = wire
+    def __init__(self, script: Script | None = None, *, reads_bodies: bool = True) -> None:
         self.script = script or says()
         self.reads_bodies = reads_bodies
         self.requests: list[Received] = []
@@ -93,7 +86,7 @@ class Upstream:
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(lambda: self._wire(self), "127.0.0.1", 0)
+        self._listener = await loop.create_server(lambda: UpstreamWire(self), "127.0.0.1", 0)
         self.port: int = self._listener.sockets[0].getsockname()[1]
         return self
 

@@ -16,11 +16,11 @@ from autoscaler.telemetry.status import (
     SlotsStatus,
     WaitsStatus,
 )
-from load.demo.command import introduction, note, table
 from load.demo.report import fixed_fleet, replica_seconds, report, time_in_band
 from load.demo.run import two_free_addresses
 from load.demo.sampler import Sample
 from load.demo.scenario import POOL, Scenario
+from load.demo.show import introduction, note, table
 from load.generator import Record
 
 SCENARIO = Scenario(

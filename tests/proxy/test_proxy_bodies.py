@@ -133,13 +133,14 @@ async def test_a_body_that_drips_is_told_408(spool):
 
 @pytest.mark.parametrize("broken", [b"6\r\nabcde\r\n0\r\n\r\n", b"zz\r\nab\r\n", b"-1\r\n\r\n"])
 @pytest.mark.parametrize("spool", [1, 64 * KIB])
-async def test_a8_a_chunk_that_lies_about_its_size_is_told_400(broken, spool):
+@pytest.mark.parametrize("pause", [0, 0.02])
+async def test_a8_a_chunk_that_lies_about_its_size_is_told_400(broken, spool, pause):
     options = ProxyOptions(port=0, body_spool_bytes=spool, linger=0.05)
     async with Upstream() as model, front(model.replica(), options=options) as proxy:
         client = await proxy.client()
         client.ask("/v1/x", None, "Transfer-Encoding: chunked")
         client.send(b"3\r\nabc\r\n")
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(pause)
         client.send(broken)
         assert (await client.answer()).status == 400
         client.close()
@@ -182,6 +183,24 @@ async def test_k9_an_answer_that_comes_before_the_body_has_ended_is_passed_on():
         client.send(b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n" + bytes(100 * KIB))
         answer = await client.answer()
         assert (answer.status, answer.body) == (413, b"too much")
+        client.close()
+
+
+async def test_a_body_is_not_held_while_its_answer_streams():
+    async def script(wire: UpstreamWire, request: Received) -> None:
+        wire.send_head("Content-Length: 1")
+        await gate.wait()
+        wire.send(b"x")
+
+    gate = asyncio.Event()
+    options = ProxyOptions(port=0, body_spool_bytes_total=64 * KIB)
+    async with Upstream(script) as model, front(model.replica(), options=options) as proxy:
+        client = await proxy.client()
+        client.ask("/v1/x", bytes(64 * KIB))
+        head = await client.head()
+        assert proxy.server._door.budget.bytes_left == 64 * KIB
+        gate.set()
+        assert await client.body(head) == b"x"
         client.close()
 
 

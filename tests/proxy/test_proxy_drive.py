@@ -9,7 +9,8 @@ from autoscaler.clock import SystemClock
 from autoscaler.dispatch import Dispatcher, QueueOptions
 from autoscaler.domain import DropReason, Outcome, Request
 from autoscaler.ports import Replica
-from autoscaler.proxy.drive import Dropped, Grant, PoolDrive
+from autoscaler.proxy.drive import PoolDrive
+from autoscaler.proxy.grant import Dropped, Grant
 from tests.fakes.front import Facts
 
 CLOCK = SystemClock()
@@ -166,6 +167,7 @@ async def test_a_lost_replica_is_forgotten_with_its_last_lease_and_an_incarnatio
     drive.release(other, Outcome.FAILED)
     assert drive.snapshot().replicas == ()
     assert drive.snapshot().slots == 0
+    assert drive._replicas == {}  # a pool that churns for weeks keeps no addresses
 
 
 async def test_moving_takes_a_free_slot_elsewhere_and_the_request_stays_the_same_to_all():

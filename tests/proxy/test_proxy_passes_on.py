@@ -133,16 +133,15 @@ async def test_answers_without_a_body_end_with_their_head(method, status, length
         client.close()
 
 
-async def test_a9_an_answer_with_both_framings_goes_out_with_one():
+@pytest.mark.parametrize("fields", [("Content-Length: 3", "Transfer-Encoding: chunked")])
+@pytest.mark.parametrize("order", [1, -1])
+async def test_a9_an_answer_with_both_framings_is_refused(fields, order):
     async def script(wire: UpstreamWire, request: Received) -> None:
-        wire.send_head("Content-Length: 3", "Transfer-Encoding: chunked")
+        wire.send_head(*fields[::order])
         wire.send(b"5\r\nhello\r\n0\r\n\r\n")
 
     async with Upstream(script) as model, front(model.replica()) as proxy:
         answer = await proxy.ask()
-    if answer.status == 200:
-        assert (answer.body, answer.head.get("Content-Length")) == (b"hello", None)
-    else:
         assert (answer.status, answer.head.get("X-Proxy-Reason")) == (502, "protocol")
 
 

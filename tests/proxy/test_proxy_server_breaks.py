@@ -109,6 +109,20 @@ async def test_a2_a_stale_connection_is_noticed_and_the_request_sent_again_elsew
     assert [request.body for request in other.requests] == [b"body"]
 
 
+@pytest.mark.parametrize("how", ["reset", "close"])
+async def test_a2_a19_with_one_replica_the_request_is_sent_again_on_a_fresh_connection(how):
+    async def script(wire: UpstreamWire, request: Received) -> None:
+        if len(model.requests) % 3 == 2:  # the second on each connection that is used again
+            wire.reset() if how == "reset" else wire.close()
+        else:
+            await says(request.body)(wire, request)
+
+    async with Upstream(script) as model, front(model.replica()) as proxy:
+        bodies = [(await proxy.ask("/v1/x", b"%d" % n)).body for n in range(4)]
+        assert proxy.facts.outcomes == {Outcome.COMPLETED: 4}
+    assert bodies == [b"0", b"1", b"2", b"3"]
+
+
 async def test_a17_a_late_answer_is_504_and_the_request_was_executed_once():
     async def script(wire: UpstreamWire, request: Received) -> None:
         await asyncio.sleep(0.3)

@@ -68,11 +68,13 @@ def test_it_is_nearly_as_simulated_step_by_step(slots, share, prefill, scv):
     queue = continuous_batching(1, slots, rate, line)
     # The simulated wait includes the step that is running.
     step = queue.time_per_token_mean
-    assert queue.wait_mean == pytest.approx(waits.mean() - step / 2, rel=0.25, abs=0.1 * step)
-    assert queue.first_token_mean == pytest.approx(firsts.mean(), rel=0.2)
+    assert queue.wait_mean == pytest.approx(
+        waits.mean() - step / 2, rel=0.25 if scv else 0.35, abs=0.1 * step
+    )
+    assert queue.first_token_mean == pytest.approx(firsts.mean(), rel=0.25)
     assert queue.time_per_token_mean == pytest.approx(per_token, rel=0.03)
     late = np.quantile(firsts, 0.95)
-    assert queue.first_token_tail(1.2 * late) <= 0.05 <= queue.first_token_tail(late / 1.2)
+    assert queue.first_token_tail(1.35 * late) <= 0.05 <= queue.first_token_tail(late / 1.35)
 
 
 # alpha, beta, tokens_out, prefill

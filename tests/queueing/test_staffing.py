@@ -83,9 +83,11 @@ def test_without_arrivals_no_server_is_needed():
 def test_the_search_asks_few_times(load):
     asked = []
 
+    tail = ggc.WaitTail.of(load, 1.0, 1.0, 1.0)
+
     def excess(c):
         asked.append(c)
-        return np.log(waiting.wait_tail(c, load, 1.0, 0.1)) - math.log(0.01)
+        return tail.log(c, 0.1) - math.log(0.01)
 
     far_off = np.asarray(load * 3 + 1)
     fewest(excess, np.asarray(math.floor(load)), far_off)

@@ -66,7 +66,7 @@ def test_the_load_stays_between_the_least_and_the_greatest(rates, step, service)
     assert load.max() <= max(rates) * service.mean + slack
 
 
-# Halfin and Whitt (1981), table 1, to three figures.
+# 1 / (1 + beta Phi / phi) from a table of the normal law: Phi(1) = 0.8413, phi(1) = 0.2420, and so on.
 @pytest.mark.parametrize("beta, delay", [(0.5, 0.505), (1.0, 0.223), (1.5, 0.0842), (2.0, 0.0269)])
 def test_the_delay_of_halfin_and_whitt(beta, delay):
     assert halfin_whitt_delay(beta) == pytest.approx(delay, abs=0.0006)

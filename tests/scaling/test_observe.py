@@ -43,6 +43,15 @@ def test_demand_is_counted_at_the_door_refused_or_not():
     assert (observation.arrivals, observation.rejected, observation.completions) == (3, 1, 0)
 
 
+def test_a_slot_given_back_unserved_is_no_completion():
+    observer = IntervalObserver(now=0.0)
+    observer.arrived(a_request(), now=0.0)
+    observer.started(a_request(), now=0.0)
+    observer.returned(a_request(), now=2.0)
+    observation = closed(observer, now=10.0)
+    assert (observation.busy_slots_mean, observation.completions) == (pytest.approx(0.2), 0)
+
+
 def test_a_new_interval_starts_from_zero_and_needs_length():
     observer = IntervalObserver(now=0.0)
     observer.arrived(a_request(), now=1.0)

@@ -1,0 +1,220 @@
+"""Prints answers: the table around an answer, why, what else it could be, and the day of a fixed fleet."""
+
+import math
+import sys
+from collections.abc import Callable, Iterable
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from autoscaler.plan.answer import Answer, Row
+from autoscaler.plan.conflict import conflict_of
+from autoscaler.plan.day import Day, FixedFleet
+from autoscaler.plan.pools import Pools
+from autoscaler.plan.words import (
+    alternatives,
+    band,
+    busy,
+    conflict,
+    duration,
+    fleet,
+    money,
+    percent,
+    rate,
+    recommendation,
+)
+
+_CHOSEN, _QUIET, _WARNING = "bold", "bright_black", "yellow"
+_WIDTH_OF_PIPE = 160
+"""Columns of what goes into a file or a pipe, which has no width of its own."""
+_BAR = 24
+_MORE: dict[str, tuple[str, Callable[[float], str]]] = {
+    "fraction_lost": ("give up", percent),
+    "batch_mean": ("batch", lambda size: f"{size:.1f}"),
+    "occupancy": ("occupied", percent),
+    "requests_mean": ("in a replica", lambda size: f"{size:.1f}"),
+    "first_token_mean": ("first token", duration),
+    "time_per_token_mean": ("per token", duration),
+}
+"""Figures of some kinds of service: heading, and how they are said."""
+
+
+def console() -> Console:
+    """Return where answers are printed."""
+    return Console(width=None if sys.stdout.isatty() else _WIDTH_OF_PIPE, highlight=False)
+
+
+def show_answer(out: Console, answer: Answer) -> None:
+    """Print the table, the recommendation, the alternatives, and a conflict if there is one."""
+    out.print(table(answer))
+    out.print()
+    _say(out, recommendation(answer), _CHOSEN)
+    out.print()
+    _print_list(out, alternatives(answer))
+    found = conflict_of(answer)
+    if found is not None:
+        problem, *remedies = conflict(found, answer.question)
+        out.print()
+        _say(out, problem, _WARNING)
+        _print_list(out, remedies)
+
+
+def table(answer: Answer) -> Table:
+    """Put the sizes around the answer side by side, one a row."""
+    question, with_slots = answer.question, answer.question.service.slots_per_replica > 1
+    other = question.wait.quantile not in (0.95, 0.99, None)
+    more = [name for name in _MORE if name in answer.recommended.more]
+    shown = Table(box=None, padding=(0, 2, 0, 0), header_style=_QUIET)
+    shown.add_column("")
+    headings = ["replicas"] * with_slots + ["servers", "busy", "P(wait)", "mean wait", "p95", "p99"]
+    headings += [str(question.wait)] * other + [_MORE[name][0] for name in more]
+    headings += ["wait kept", "in band", "cost an hour" if question.price is not None else "replica-hours/h"]
+    for heading in headings:
+        shown.add_column(heading, justify="right", no_wrap=True)
+    for row in answer.rows:
+        chosen = row.replicas == answer.recommended.replicas
+        cells = [f"{row.replicas:,}"] * with_slots + [f"{row.servers:,}", busy(row.utilization)]
+        cells += [_probability(row.probability_of_wait), *_waits(row)]
+        cells += [duration(row.wait_bound)] * other + [_MORE[name][1](row.more[name]) for name in more]
+        cells += [_yes(row.keeps_wait), _yes(row.in_band), money(question, row.cost_per_hour)]
+        shown.add_row("→" if chosen else "", *cells, style=_CHOSEN if chosen else None)
+    return shown
+
+
+def show_pools(out: Console, pools: Pools) -> None:
+    """Print a row for each pool, why each is so large, and what one pool for all would take."""
+    priced = any(each.question.price is not None for each in pools.answers.values())
+    shown = Table(box=None, padding=(0, 2, 0, 0), header_style=_QUIET)
+    shown.add_column("pool")
+    cost = "cost an hour" if priced else "replica-hours/h"
+    for heading in ("rate", "replicas", "servers", "busy", "wait", "objective", "in band", "binding", cost):
+        shown.add_column(heading, justify="right")
+    merged = {} if pools.merged is None else {"one for all": pools.merged}
+    for name, each in {**pools.answers, **merged}.items():
+        row, question = each.recommended, each.question
+        shown.add_row(
+            name,
+            rate(question.arrival_rate),
+            f"{row.replicas:,}",
+            f"{row.servers:,}",
+            busy(row.utilization),
+            f"{question.wait} {duration(row.wait_bound)}",
+            f"{question.wait} < {duration(question.wait.seconds)}",
+            _yes(row.in_band),
+            each.binding.value,
+            money(question, row.cost_per_hour),
+            style=_QUIET if name in merged else None,
+        )
+    out.print(shown)
+    out.print()
+    _say(out, _pools_in_words(pools), _CHOSEN)
+    out.print()
+    for name, each in pools.answers.items():
+        _say(out, f"{name}: {recommendation(each)}")
+        found = conflict_of(each)
+        if found is not None:
+            problem, *remedies = conflict(found, each.question)
+            _say(out, problem, _WARNING)
+            _print_list(out, remedies)
+
+
+def _pools_in_words(pools: Pools) -> str:
+    some = next(iter(pools.answers.values())).question
+    cost = f", {money(some, pools.cost_per_hour)} an hour" if some.price is not None else ""
+    text = f"{pools.replicas:,} replicas in {len(pools.answers)} pools{cost}."
+    if pools.merged is None:
+        return text
+    saved = pools.replicas - pools.merged.recommended.replicas
+    text += f" One pool for all would take {fleet(pools.merged.question, pools.merged.recommended.replicas)}"
+    text += f", {abs(saved):,} {'fewer' if saved >= 0 else 'more'}" if saved else ", as many"
+    if pools.hurt:
+        text += f"; {', '.join(pools.hurt)} would wait longer in it, on average"
+    return f"{text}."
+
+
+def show_day(out: Console, day: Day, answer: Answer) -> None:
+    """Print what a fleet for the peak hour does through the day, hour by hour, and in sentences."""
+    question = answer.question
+    averaged = f", mean of {day.averaged_days} days" if day.averaged_days > 1 else ""
+    shown = Table(box=None, padding=(0, 2, 0, 0), header_style=_QUIET)
+    title = f"{fleet(question, day.for_peak.replicas)}, fixed: busy"
+    for heading in ("hour", "rate", "replicas needed"):
+        shown.add_column(heading, justify="right")
+    shown.add_column(f"{title} (band {band(question)}{averaged})")
+    for number in range(len(day.rates)):
+        share = float(day.utilization[number])
+        shown.add_row(
+            f"{(day.first_hour + number) % 24:02d}",
+            rate(float(day.rates[number])),
+            f"{day.needed[number]:,.0f}",
+            _bar(share, answer).append(f" {percent(share)}"),
+        )
+    out.print(shown)
+    out.print()
+    _print_list(out, day_in_words(day, answer))
+
+
+def day_in_words(day: Day, answer: Answer) -> list[str]:
+    """Say what fixed fleets do through the day, and what following the demand would save."""
+    peak, mean = day.for_peak, day.for_mean
+    return [
+        f"Fixed for the peak hour, {_fixed(answer, peak)}: {percent(peak.utilization)} busy on average; "
+        f"{percent(peak.hours_idle)} of the hours below the band, {percent(peak.hours_in_band)} inside.",
+        f"Fixed for the mean, {_fixed(answer, mean)}: too few in {percent(mean.hours_missed)} of the hours, "
+        f"in which {percent(mean.requests_missed)} of the requests come.",
+        f"A fleet that followed each hour would take {day.replica_hours_sized:,.1f} replica-hours an hour, "
+        f"{percent(day.saved)} less than the fixed one for the peak hour"
+        + (f": {money(answer.question, _saved_a_day(day, answer))} a day." if answer.question.price else "."),
+    ]
+
+
+def show_notes(out: Console, notes: Iterable[str]) -> None:
+    """Print what should be known of the numbers."""
+    for note in notes:
+        _say(out, f"  {note[0].upper()}{note[1:]}.", _QUIET)
+
+
+def _fixed(answer: Answer, fixed: FixedFleet) -> str:
+    return fleet(answer.question, fixed.replicas)
+
+
+def _saved_a_day(day: Day, answer: Answer) -> float:
+    return 24 * answer.question.cost_per_hour(1) * (day.for_peak.replicas - day.replica_hours_sized)
+
+
+def _bar(share: float, answer: Answer) -> Text:
+    filled, wanted = round(min(1.0, share) * _BAR), answer.question.band
+    style = "green" if wanted.holds(share) else _WARNING
+    text = Text("━" * filled, style)
+    return text.append("·" * (_BAR - filled), _QUIET)
+
+
+def _probability(probability: float) -> str:
+    return f"{probability:.3f}" if probability >= 0.0005 or probability == 0 else f"{probability:.0e}"
+
+
+def _waits(row: Row) -> list[str]:
+    return [duration(wait) for wait in (row.wait_mean, row.wait_p95, row.wait_p99)]
+
+
+def _yes(kept: bool) -> str:
+    return "yes" if kept else "–"
+
+
+def _print_list(out: Console, lines: Iterable[str]) -> None:
+    for line in lines:
+        _say(out, f"  · {line}")
+
+
+def _say(out: Console, text: str, style: str = "") -> None:
+    """Print a sentence; a file or a pipe has it in one line."""
+    out.print(Text(text, style), soft_wrap=not out.is_terminal)
+
+
+def span_in_words(seconds: float) -> str:
+    """Say how long a file spans: "58 minutes", "27 days"."""
+    for unit, name in ((86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
+        if seconds >= 2 * unit:
+            return f"{seconds / unit:.3g} {name}"
+    return f"{math.ceil(seconds)} seconds"

@@ -1,0 +1,77 @@
+"""One call to a replica, from the moment its answer begins; or how it broke."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import aiohttp
+from multidict import CIMultiDict
+
+from autoscaler.proxy.answers import Executed
+
+
+class CallBroke(Exception):
+    """A call ended without a whole answer."""
+
+    def __init__(self, how: str, executed: Executed, text: str) -> None:
+        super().__init__(text)
+        self.how = how
+        self.executed = executed
+
+
+@dataclass(slots=True)
+class Wire:
+    """What one call gives to its connection, and what it learns of it."""
+
+    headers: CIMultiDict[str]
+    transport: asyncio.Transport | None = None
+    reused: bool = False
+    written_at: float = 0.0
+
+    def abort(self) -> None:
+        """Close it without waiting for what is still to be written."""
+        if self.transport is not None:
+            self.transport.abort()
+
+
+class Call:
+    """A call whose answer has begun. Ends by `end`."""
+
+    def __init__(self, response: aiohttp.ClientResponse, headers: CIMultiDict[str], wire: Wire) -> None:
+        self._response = response
+        self._wire = wire
+        self.status = response.status
+        self.reason = response.reason
+        self.headers = headers
+        """What of its head is passed on."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether the answer has been received in full and read."""
+        content = self._response.content
+        return content.at_eof() and content.exception() is None
+
+    @property
+    def begun(self) -> bool:
+        """Whether a part of the body is here already."""
+        return self._response.content.total_bytes > 0 or self._response.content.at_eof()
+
+    def when_received(self, tell: Callable[[], None]) -> None:
+        """Call `tell` as soon as the last byte is here, read or not; now if it is already."""
+        self._response.content.on_eof(tell)
+
+    async def next_piece(self) -> bytes:
+        """Return what has arrived, waiting if nothing has; empty at the end. Raises `CallBroke`."""
+        try:
+            return await self._response.content.readany()
+        except TimeoutError as late:
+            raise CallBroke("late", "maybe", "The model server fell silent in mid-answer.") from late
+        except (aiohttp.ClientError, OSError) as broken:
+            raise CallBroke("truncated", "maybe", "The model server broke off its answer.") from broken
+
+    def end(self) -> None:
+        """Close the connection at once; unless all has come over it, then it may be in use again."""
+        received = self._response.content.is_eof()
+        self._response.close()
+        if not received:
+            self._wire.abort()
