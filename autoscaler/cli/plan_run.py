@@ -116,18 +116,23 @@ def _plan_traffic(files: Mapping[str, Any], values: Values, output: Output) -> N
     question, notes = _question(traffic, profile, values)
     notes = (*profile.notes, *notes)
     peak, mean = answer(question), answer(replace(question, arrival_rate=profile.rate_mean))
-    day = day_of(profile, question, peak.recommended.replicas, mean.recommended.replicas)
+    day = None
+    if profile.shows_hours:
+        day = day_of(profile, question, peak.recommended.replicas, mean.recommended.replicas)
     if output.as_json:
         plain = {
             **answer_as_plain(peak),
             "plans": {"peak_hour": answer_as_plain(peak), "mean": answer_as_plain(mean)},
             "traffic": _traffic_as_plain(traffic, profile, question, notes),
-            "day": _day_as_plain(day),
+            "day": None if day is None else _day_as_plain(day),
         }
         typer.echo(json.dumps(plain, indent=2))
     else:
         _show_traffic(console(), traffic, profile, question, notes)
-        _show_plans(console(), peak, mean, day)
+        if day is None:
+            show_answer(console(), peak)
+        else:
+            _show_plans(console(), peak, mean, day)
     _draw(peak, output)
 
 
@@ -183,9 +188,12 @@ def _show_traffic(
         out.print(
             f"  {fault.count:,} lines: {fault.reason}; the first is line {number}: {line[:70]}", markup=False
         )
+    rates = f"{rate(profile.rate_mean)} on average"
+    if profile.shows_hours:
+        rates += f", {rate(profile.rate_peak)} in the peak hour ({_when(profile)})"
     out.print(
-        f"  {profile.requests:,} requests in {span_in_words(profile.span)}: {rate(profile.rate_mean)} on "
-        f"average, {rate(profile.rate_peak)} in the peak hour ({_when(profile)}), {_service_in_words(question)}",
+        f"  {profile.requests:,} requests in {span_in_words(profile.span)}: {rates}, "
+        f"{_service_in_words(question)}",
         soft_wrap=True,
     )
     show_notes(out, notes)

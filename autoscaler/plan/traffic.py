@@ -74,6 +74,11 @@ class Profile:
     tokens_out: float
     notes: tuple[str, ...]
 
+    @property
+    def shows_hours(self) -> bool:
+        """Whether it is long enough to tell one hour from another."""
+        return int(np.isfinite(self.hours).sum()) > 1 and self.span > HOUR
+
 
 def profile_of(traffic: Traffic) -> Profile:
     """Return what `traffic` says.
@@ -97,7 +102,7 @@ def profile_of(traffic: Traffic) -> Profile:
     rate_peak, peak_start = _busiest_hour(counts)
     if span < HOUR:
         notes.append(
-            f"it spans {span / 60:.0f} minutes: a peak hour cannot be seen, its mean is taken for it"
+            f"it spans {span / 60:.0f} minutes: a peak hour cannot be seen, and its mean is planned for"
         )
     if counts.interval > HOUR:
         notes.append(f"it counts in steps of {counts.interval / HOUR:.3g} h: the busiest is the peak hour")

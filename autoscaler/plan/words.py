@@ -6,6 +6,7 @@ from autoscaler.domain.decision import Binding
 from autoscaler.plan.answer import Answer, Row
 from autoscaler.plan.conflict import Conflict
 from autoscaler.plan.question import Question
+from autoscaler.plan.service import Batches, Continuous
 
 _SYMBOLS = "$€£¥"
 
@@ -77,7 +78,8 @@ def recommendation(answer: Answer) -> str:
                 f"{size}: the wait objective binds. {_wait(answer, row)}{_one_fewer(answer)}. {_busy(answer)}"
             )
         case Binding.BAND:
-            return f"{size}: the utilization band binds. {_busy(answer, _too_busy(answer))} {_wait(answer, row)}."
+            full = _busy(answer, _too_busy(answer))
+            return f"{size}: the utilization band binds. {full} {_wait(answer, row)}."
         case Binding.REPLICAS_MIN:
             enough = f"{needs.least:,} would keep the wait and not be too busy"
             return f"{size}: no fewer are allowed; {enough}. {_wait(answer, row)}. {_busy(answer)}"
@@ -129,6 +131,7 @@ def _remedies(found: Conflict, question: Question) -> list[str]:
         "Batch: what waits joins the next batch instead of needing a slot of its own; "
         "give the batching line, or the step line, to see what that saves."
     )
+    batches = isinstance(question.service, Batches | Continuous)
     fill = (
         f"Fill: {found.fill:.2g} slots kept busy with work that can wait ({percent(_share(found, question))} "
         f"of the fleet) bring it to {low}."
@@ -137,12 +140,13 @@ def _remedies(found: Conflict, question: Question) -> list[str]:
     unit = "an hour" if question.price is not None else "replica-hours an hour"
     accept = f"Accept: {busy(found.utilization)} busy"
     if found.band_most:
+        most = fleet(question, found.band_most)
         accept += (
-            f", which costs {money(question, extra)} {unit} more than {fleet(question, found.band_most)}"
+            f", which costs {money(question, extra)} {unit} more than {most}, the most that are busy enough"
         )
     if found.band_wait is not None:
         accept += f"; or a {question.wait} wait of {duration(found.band_wait)} with those"
-    return [pool, batch, fill, accept + "."]
+    return [pool, *([] if batches else [batch]), fill, accept + "."]
 
 
 def _share(found: Conflict, question: Question) -> float:
@@ -176,7 +180,7 @@ def _too_busy(answer: Answer) -> str:
         return ""
     told, with_fewer = busy(answer.recommended.utilization), busy(answer.row(fewer).utilization)
     return (
-        f"; one fewer would be {with_fewer} busy" if with_fewer != told else "; one fewer would be beyond it"
+        f"; one fewer would be {with_fewer} busy" if with_fewer != told else "; one fewer would be above it"
     )
 
 

@@ -139,6 +139,7 @@ class Upstream:
                     allow_redirects=False,
                 )
         except BaseException as broken:
+            wire.abort()
             if (translated := _translate(broken, wire, asyncio.get_running_loop().time())) is None:
                 raise
             raise translated from broken

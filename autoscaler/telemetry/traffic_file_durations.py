@@ -22,7 +22,7 @@ from autoscaler.telemetry.traffic import Floats
 
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _UNIT_NAMES = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
-_WITH_UNIT = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(ns|us|µs|μs|ms|s)?")
+_WITH_UNIT = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(ns|us|µs|μs|ms|s)")
 _LARGE = 1000
 """Whole numbers from here on are hardly seconds, and below hardly microseconds."""
 _EPOCH_UNITS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
@@ -58,15 +58,11 @@ class Durations:
 
     def add(self, text: str | float | None) -> None:
         """Take in one duration; None, `-` and nothing mean that it was not told. Raises LineUnusable."""
-        bare, known = nan, nan
-        if text not in (None, "", "-"):
-            match = _WITH_UNIT.fullmatch(str(text).strip())
-            number = float(match[1]) if match else _as_number(text)
-            if match and match[2]:
-                known = number * UNITS[match[2].replace("µ", "u").replace("μ", "u")]
-            else:
-                bare = number
-                self._fractional = self._fractional or "." in str(text)
+        if text is None or text in ("", "-"):
+            bare, known = nan, nan
+        else:
+            bare, known = _number_or_seconds(text)
+            self._fractional = self._fractional or (bare == bare and "." in str(text))
         self._bare.append(bare)
         self._known.append(known)
 
@@ -98,16 +94,20 @@ class Durations:
         return unit
 
 
-def _as_number(text: object) -> float:
+def _number_or_seconds(text: str | float) -> tuple[float, float]:
+    """Return a bare number and not-a-number, or not-a-number and the seconds of a number with its unit."""
     try:
-        number = float(str(text))
+        number = float(text)
     except ValueError:
-        raise LineUnusable("the duration is no number") from None
+        match = _WITH_UNIT.fullmatch(str(text).strip())
+        if match is None:
+            raise LineUnusable("the duration is no number") from None
+        return nan, float(match[1]) * UNITS[match[2].replace("µ", "u").replace("μ", "u")]
     if not isfinite(number):
         raise LineUnusable("the duration is no number")
     if number < 0:
         raise LineUnusable("the duration is negative")
-    return number
+    return number, nan
 
 
 @lru_cache(maxsize=4096)

@@ -1,10 +1,12 @@
 """The product, run beside the demo as a user runs it: `autoscaler run -c FILE`.
 
 It leads a process group of its own, so that Ctrl-C reaches the demo only, which then ends it in order.
-Whatever should be left of its replicas after that is ended here: a demo leaves nothing behind.
+Whatever should be left of its replicas after that is ended here: a demo leaves nothing behind. Should the
+demo itself be killed, the kernel tells the program to end (Linux only), and that ends its replicas.
 """
 
 import asyncio
+import ctypes
 import os
 import signal
 import sys
@@ -19,6 +21,7 @@ import yaml
 
 STOPS_WITHIN = 20.0  # [s]
 LOG_LINES = 15  # shown when it fails
+_PR_SET_PDEATHSIG = 1
 
 
 class ProgramFailed(Exception):
@@ -58,6 +61,7 @@ class Program:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                preexec_fn=_end_with_parent if sys.platform == "linux" else None,
             )
         return self
 
@@ -101,6 +105,11 @@ class Program:
         async with aiohttp.ClientSession() as session:
             while not await _says_ok(session, f"{self.admin}/readyz"):  # noqa: ASYNC110 - it must be asked
                 await asyncio.sleep(0.1)
+
+
+def _end_with_parent() -> None:
+    """Ask the kernel, in the child, for a SIGTERM when its parent dies: prctl(2)."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 async def _says_ok(session: aiohttp.ClientSession, url: str) -> bool:

@@ -39,6 +39,8 @@ class Report:
         Summed over the run, of this fleet, and of one of `fixed_fleet` replicas: the fewest that queueing
         theory asks for at the peak rate that was offered, at the service times measured, for the same wait
         objective and no more than the upper edge of the same band.
+    objective_met_by_day : list of float
+        The same, of the requests of each day in fast motion that has begun.
     unexplained_p99 : float
         Of latency − wait − service, as the client sees it.
     """
@@ -63,6 +65,7 @@ class Report:
     service_time_mean: float | None
     latency_p99: float | None
     unexplained_p99: float | None
+    objective_met_by_day: list[float]
     interrupted: bool
 
 
@@ -78,15 +81,15 @@ def report(
     seconds = max(summary.seconds, samples[-1].time if samples else 0.0)
     fleet = fixed_fleet(scenario, records)
     replicas = [sample.replicas for sample in samples]
-    good = [record for record in records if record.finished and not record.failed]
-    met = sum(record.queue_time is not None and record.queue_time <= scenario.wait for record in good)
+    finished = [record for record in records if record.finished]
+    good = [record for record in finished if not record.failed]
     unexplained = Spread.of(unexplained_time(record) for record in good)
     busy, slots = _slots(samples)
     changes = [decision.desired - decision.current for decision in decisions if isinstance(decision, ScaleTo)]
     return Report(
         requests=summary.requests,
         failures=summary.failures,
-        objective_met=met / max(1, summary.requests - summary.unfinished),
+        objective_met=met(scenario, finished),
         occupancy_mean=float(busy.sum() / slots.sum()) if slots.sum() > 0 else 0.0,
         time_in_band=time_in_band(scenario, samples),
         scale_ups=sum(change > 0 for change in changes),
@@ -104,8 +107,25 @@ def report(
         service_time_mean=summary.service.mean,
         latency_p99=summary.latency.p99,
         unexplained_p99=unexplained.p99,
+        objective_met_by_day=[met(scenario, day) for day in by_day(scenario, finished)],
         interrupted=interrupted,
     )
+
+
+def met(scenario: Scenario, finished: Sequence[Record]) -> float:
+    """Return the fraction that waited no longer than the objective allows; a failed one did not."""
+    waits = [record.queue_time for record in finished if not record.failed]
+    return sum(wait is not None and wait <= scenario.wait for wait in waits) / max(1, len(finished))
+
+
+def by_day(scenario: Scenario, records: Sequence[Record]) -> list[list[Record]]:
+    """Sort records by the day in fast motion on which they were to be sent."""
+    days: list[list[Record]] = []
+    for record in records:
+        day = int(record.intended // scenario.day)
+        days += [[] for _ in range(len(days), day + 1)]
+        days[day].append(record)
+    return days
 
 
 def unexplained_time(record: Record) -> float | None:

@@ -74,6 +74,8 @@ def table(scenario: Scenario, result: Report) -> Table:
         "failures": str(result.failures),
         f"waited at most {scenario.wait:g} s": f"{result.objective_met:.2%} "
         f"(objective {scenario.quantile:.0%})",
+        "  day by day": " / ".join(f"{met:.1%}" for met in result.objective_met_by_day)
+        + "  (on the first, nothing is known of the day's shape)",
         "wait p50 / p95 / p99": " / ".join(
             for_people(wait) for wait in (result.wait_p50, result.wait_p95, result.wait_p99)
         ),

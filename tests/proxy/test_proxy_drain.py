@@ -99,3 +99,28 @@ async def test_a_server_that_never_started_drains_and_stops_at_once():
     await server.drain()
     await server.stop()
     assert repr(server) == "<ProxyServer 127.0.0.1:0 not ready in_flight=0>"
+
+
+async def test_an_answer_that_was_said_in_full_is_not_made_to_look_broken():
+    async def script(wire: UpstreamWire, request: Received) -> None:
+        wire.send_head("Content-Type: text/event-stream", "Transfer-Encoding: chunked")
+        (to_client,) = proxy.server._server.connections
+        while to_client.transport.get_write_buffer_size() < 50_000:  # the client takes no more
+            wire.send_chunk(b"data: " + bytes(1000) + b"\n\n")
+            await asyncio.sleep(0.001)
+        event = b"data: " + bytes(20_000) + b"\n\n"
+        wire.send(b"%x\r\n%b\r\n0\r\n\r\n" % (len(event), event))
+
+    options = ProxyOptions(port=0, drain_max=0.1, linger=5.0)
+    async with Upstream(script) as model, front(model.replica(), options=options) as proxy:
+        client = await proxy.client(receive_buffer=4096)
+        client.transport.pause_reading()
+        client.ask()
+        await model.got(1)
+        await proxy.until(busy=0)
+        await proxy.server.drain()
+        client.transport.resume_reading()
+        await client.head()
+        while event := await client.chunk():
+            assert b"error" not in event
+        assert await client.rest() == b""
