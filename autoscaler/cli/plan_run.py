@@ -185,9 +185,8 @@ def _show_traffic(
     out.print(f"{traffic.path}: {traffic.form}, {traffic.lines:,} lines{unusable}", soft_wrap=True)
     for fault in traffic.faults:
         number, line = fault.examples[0]
-        out.print(
-            f"  {fault.count:,} lines: {fault.reason}; the first is line {number}: {line[:70]}", markup=False
-        )
+        first = f"{fault.reason}; the first is line {number}: {line[:70]}"
+        out.print(f"  {fault.count:,} line{'s' * (fault.count > 1)}: {first}", markup=False)
     rates = f"{rate(profile.rate_mean)} on average"
     if profile.shows_hours:
         rates += f", {rate(profile.rate_peak)} in the peak hour ({_when(profile)})"

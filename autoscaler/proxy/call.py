@@ -41,7 +41,9 @@ class Call:
         self._response = response
         self._wire = wire
         self.status = response.status
-        self.reason = response.reason
+        reason = response.reason or ""
+        self.reason = reason if reason.isprintable() else None
+        """Its reason phrase; None for the standard one where the server's cannot be written."""
         self.headers = headers
         """What of its head is passed on."""
 

@@ -160,8 +160,8 @@ class WaitTail:
         """Check the arguments of the functions above, and keep what they say."""
         rate, service = np.asarray(arrival_rate, dtype=float), np.asarray(service_time_mean, dtype=float)
         ca2, cs2 = np.asarray(arrival_scv, dtype=float), np.asarray(service_scv, dtype=float)
-        require(rate >= 0, "arrival_rate >= 0", arrival_rate)
-        require(service > 0, "service_time_mean > 0", service_time_mean)
+        require((rate >= 0) & (rate < np.inf), "finite arrival_rate >= 0", arrival_rate)
+        require((service > 0) & (service < np.inf), "finite service_time_mean > 0", service_time_mean)
         z = np.asarray(peakedness(ca2, cs2))
         # Clockwork does not wait for any time: a rate beyond all others that still multiplies 0.
         return cls(rate * service, z, 2.0 / (service * np.maximum(ca2 + cs2, CLOCKWORK)))

@@ -118,8 +118,8 @@ def _delay(
     """P(W > 0), and the rate (c - a) / E[S] [1/s] at which the conditional tail falls; 0 if unstable."""
     c, rate = np.asarray(servers, dtype=float), np.asarray(arrival_rate, dtype=float)
     service = np.asarray(service_time_mean, dtype=float)
-    require(rate >= 0, "arrival_rate >= 0", arrival_rate)
-    require(service > 0, "service_time_mean > 0", service_time_mean)
+    require((rate >= 0) & (rate < np.inf), "finite arrival_rate >= 0", arrival_rate)
+    require((service > 0) & (service < np.inf), "finite service_time_mean > 0", service_time_mean)
     load = rate * service
     probability = np.asarray(erlang_c(c, load))
     return probability, np.maximum(c - load, 0.0) / service

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autoscaler.domain import Binding, Objective
+from autoscaler.queueing.peakedness import SCV_MAX
 from autoscaler.queueing.staffing import servers_for_wait_mixture
 from autoscaler.scaling.estimate import Estimate
 
@@ -119,7 +120,7 @@ def need(law: RateLaw, estimate: Estimate, objective: Objective, backlog_servers
             estimate.service_time_mean,
             objective.wait_seconds,
             objective.wait_quantile,
-            service_scv=estimate.service_scv,
+            service_scv=min(estimate.service_scv, SCV_MAX),  # beyond, the approximation was not checked
         ),
         band=ceil(offered_load / objective.utilization_high - _TINY),
         band_aim=ceil(offered_load / aim - _TINY),

@@ -19,7 +19,8 @@ from autoscaler.telemetry.traffic_file_durations import Durations, LineUnusable,
 
 _LINE = re.compile(r'[^\["]*\[([^\]]{20,40})\] "((?:[^"\\]|\\.)*)" (\d{3}) (?:\d+|-)(.*)', re.DOTALL)
 _NAMED = re.compile(r'\b(?:rt|request_time|duration|took)=["]?([\d.]+(?:ns|us|µs|ms|s)?)')
-_LAST = re.compile(r'\s(?:"([\d.]+(?:ns|us|µs|ms|s)?|-)"|([\d.]+(?:ns|us|µs|ms|s)?))\s*$')
+_BARE = re.compile(r"[\d.]+(?:ns|us|µs|ms|s)?")
+_QUOTED = re.compile(r'\s"([\d.]+(?:ns|us|µs|ms|s)?|-)"\s*$')
 _FAILED = 400
 
 
@@ -79,8 +80,8 @@ class AccessLog:
 
 def _duration(rest: str) -> str | None:
     """Return the duration as it stands in what follows the size; None if there is none."""
-    named = _NAMED.search(rest)
-    if named:
-        return named[1]
-    last = _LAST.search(rest)
-    return (last[1] or last[2]) if last else None
+    words = rest.split()
+    if words and _BARE.fullmatch(words[-1]):
+        return words[-1]
+    named = _NAMED.search(rest) or _QUOTED.search(rest)
+    return named[1] if named else None

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 
 import numpy as np
 
@@ -30,7 +30,7 @@ _EPOCH_MIN = 1e8
 """Times [s] from here on (1973) are calendar times; smaller ones count from the start of the file."""
 _MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, start=1)}
-_CLF_TIME = re.compile(r"(\d\d)/(\w{3})/(\d{4}):(\d\d):(\d\d):(\d\d)(\.\d+)? ([+-])(\d\d)(\d\d)")
+_CLF_HOUR = re.compile(r"(\d\d)/(\w{3})/(\d{4}):(\d\d)(\.\d+)? ([+-])(\d\d)(\d\d)")
 
 
 class LineUnusable(Exception):
@@ -62,7 +62,7 @@ class Durations:
             bare, known = nan, nan
         else:
             bare, known = _number_or_seconds(text)
-            self._fractional = self._fractional or (bare == bare and "." in str(text))
+            self._fractional = self._fractional or (not isnan(bare) and "." in str(text))
         self._bare.append(bare)
         self._known.append(known)
 
@@ -110,19 +110,29 @@ def _number_or_seconds(text: str | float) -> tuple[float, float]:
     return number, nan
 
 
-@lru_cache(maxsize=4096)
 def clf_time(text: str) -> tuple[float, float]:
     """Return the calendar time [s] and UTC offset [s] of `13/Jul/1995:09:30:00 -0400`."""
-    match = _CLF_TIME.fullmatch(text)
+    hour, zone = text[:14], text[20:]
+    minute, second = text[15:17], text[18:20]
+    if not (text[14:15] == text[17:18] == ":" and minute.isdigit() and second.isdigit()):
+        raise LineUnusable("the time cannot be read")
+    start, offset = _hour(hour, zone)
+    return start + 60 * int(minute) + int(second), offset
+
+
+@lru_cache(maxsize=4096)
+def _hour(hour: str, zone: str) -> tuple[float, float]:
+    """Return when an hour of an access log begins, and its UTC offset; most lines share those of the last.
+
+    `zone` may begin with decimals of the second, which then count as part of the beginning.
+    """
+    match = _CLF_HOUR.fullmatch(hour + zone)
     if match is None or match[2] not in _MONTHS:
         raise LineUnusable("the time cannot be read")
-    day, _, year, hour, minute, second, part, sign, hours, minutes = match.groups()
+    day, month, year, clock, part, sign, hours, minutes = match.groups()
     offset = timedelta(hours=int(hours), minutes=int(minutes)) * (-1 if sign == "-" else 1)
     try:
-        zone = timezone(offset)
-        at = datetime(
-            int(year), _MONTHS[match[2]], int(day), int(hour), int(minute), min(59, int(second)), tzinfo=zone
-        )
+        at = datetime(int(year), _MONTHS[month], int(day), int(clock), tzinfo=timezone(offset))
     except ValueError:
         raise LineUnusable("the time cannot be read") from None
     return at.timestamp() + float(part or 0), offset.total_seconds()

@@ -105,8 +105,8 @@ async def test_an_answer_that_was_said_in_full_is_not_made_to_look_broken():
     async def script(wire: UpstreamWire, request: Received) -> None:
         wire.send_head("Content-Type: text/event-stream", "Transfer-Encoding: chunked")
         (to_client,) = proxy.server._server.connections
-        while to_client.transport.get_write_buffer_size() < 50_000:  # the client takes no more
-            wire.send_chunk(b"data: " + bytes(1000) + b"\n\n")
+        while (held := to_client.transport.get_write_buffer_size()) < 50_000:  # the client takes no more
+            wire.send_chunk(b"data: " + bytes(1000 if held else 15_000) + b"\n\n")
             await asyncio.sleep(0.001)
         event = b"data: " + bytes(20_000) + b"\n\n"
         wire.send(b"%x\r\n%b\r\n0\r\n\r\n" % (len(event), event))

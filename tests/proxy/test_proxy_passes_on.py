@@ -154,6 +154,18 @@ async def test_informational_answers_before_the_final_one_are_swallowed():
         assert (await proxy.ask()).body == b"done"
 
 
+@pytest.mark.parametrize(
+    "reason, passed", [(b"", ""), (b"Gr\xfc\xdfe", "OK"), (b"a\x01b", "OK"), (b"Fine", "Fine")]
+)
+async def test_a_reason_that_cannot_be_written_is_replaced_by_the_standard_one(reason, passed):
+    async def script(wire: UpstreamWire, request: Received) -> None:
+        wire.send(b"HTTP/1.1 200 " + reason + b"\r\nContent-Length: 2\r\n\r\nok")
+
+    async with Upstream(script) as model, front(model.replica()) as proxy:
+        answer = await proxy.ask()
+        assert (answer.body, answer.head.start) == (b"ok", f"HTTP/1.1 200 {passed}")
+
+
 async def test_an_answer_that_ends_with_its_connection_is_whole():
     async def script(wire: UpstreamWire, request: Received) -> None:
         wire.send(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nall of it")

@@ -121,6 +121,8 @@ def test_the_utilization_ceiling_holds(load, ceiling):
         (lambda: servers_for_wait(1.0, 10.0, 5.0, 1.0), "0 < wait_quantile < 1"),
         (lambda: servers_for_wait(1.0, 10.0, -5.0, 0.9), "wait_seconds >= 0"),
         (lambda: servers_for_wait(-1.0, 10.0, 5.0, 0.9), "arrival_rate >= 0"),
+        (lambda: servers_for_wait(math.inf, 10.0, 5.0, 0.9), "finite arrival_rate"),
+        (lambda: servers_for_wait(math.nan, 10.0, 5.0, 0.9), "finite arrival_rate"),
         (lambda: servers_for_mean_wait(1.0, 10.0, 0.0), "wait_mean > 0"),
         (lambda: servers_for_utilization(1.0, 1.5), "utilization_high <= 1"),
         (lambda: band_servers(1.0, 0.8, 0.6), "utilization_low < utilization_high"),

@@ -39,6 +39,12 @@ def test_an_uncertain_rate_asks_for_more_than_its_mean():
     assert need(wide, TEN_SECONDS, strict).wait > need(certain(1.0), TEN_SECONDS, strict).wait
 
 
+@pytest.mark.parametrize("scv", [0.0, 0.01, 1.0, 10.0, 500.0])
+def test_any_service_law_that_can_be_measured_is_sized_for(scv):
+    measured = Estimate(arrival_rate=1.0, service_time_mean=10.0, service_scv=scv, services=100.0)
+    assert need(certain(1.0), measured, Objective(wait_seconds=1.0)).wait >= 11
+
+
 def test_a_backlog_is_work_once_and_not_demand():
     assert servers_for_backlog(0, 10.0, TEN_SECONDS, catch_up_time=60.0) == 0
     assert servers_for_backlog(60, 10.0, TEN_SECONDS, catch_up_time=60.0) == 20  # 10 + 60 x 10 s / 60 s

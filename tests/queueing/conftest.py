@@ -1,0 +1,6 @@
+"""Formulas are quick, machines may be busy: no example of a property test has a deadline here."""
+
+from hypothesis import settings
+
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
