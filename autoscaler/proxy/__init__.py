@@ -1,6 +1,6 @@
 """The driver of the request path: HTTP in, one decision of the dispatcher per event, HTTP out.
 
-`server` listens and drains; `handler` takes one request from accept to last byte; `body` holds what the
-client sends; `drive` is the only thing that touches the dispatcher; `relay` talks to the model server;
-`answers` says no. All of them live on one event loop and share its memory.
+In the order in which a request meets them: `server` listens and drains, `connection` parses, `handler` takes
+one request from its head to its last byte, `body` holds what the client sends, `drive` is the only thing that
+touches the dispatcher, `upstream` calls the replica, `relay` streams back; `answers` says no.
 """

@@ -210,7 +210,7 @@ def test_an_interval_that_nobody_counted_is_not_zero(tmp_path):
 
 def test_counts_without_times_need_the_length_of_an_interval(tmp_path):
     path = written(tmp_path / "s.csv", "requests", "3", "4")
-    with pytest.raises(UsageError, match="counts and no times.*--interval 1s"):
+    with pytest.raises(UsageError, match=r"counts and no times.*--interval 1s"):
         read_traffic(path)
     series = read_traffic(path, interval=5.0).demand
     assert (series.values.tolist(), series.interval) == ([3.0, 4.0], 5.0)
@@ -240,11 +240,11 @@ def test_what_is_no_traffic_is_refused(tmp_path, lines, complaint):
 
 
 def test_a_file_that_cannot_be_read_is_a_clear_error(tmp_path):
-    with pytest.raises(UsageError, match="none.csv: cannot be read"):
+    with pytest.raises(UsageError, match=r"none.csv: cannot be read"):
         read_traffic(tmp_path / "none.csv")
     cut = written(tmp_path / "cut.gz", *apache(*[1_000_000] * 50))
     cut.write_bytes(cut.read_bytes()[:-20])
-    with pytest.raises(UsageError, match="cut.gz: cannot be read"):
+    with pytest.raises(UsageError, match=r"cut.gz: cannot be read"):
         read_traffic(cut)
 
 
