@@ -10,27 +10,30 @@ from typing import Self
 
 import numpy as np
 
-from forecasting.distribution import Array, NegativeBinomial, PredictiveDistribution
-from forecasting.forecaster import Forecaster, checked_count, checked_history
+from forecasting.distribution import Array, PredictiveDistribution
+from forecasting.forecaster import Forecaster, History, checked_count, checked_history
 from forecasting.horizon_errors import STEPS, HorizonErrors, Steps
+from forecasting.past_errors import PAST
 
 HISTORY_MAX = 8064
 """Counts, the newest, that a fit looks at: four weeks of five minutes; three seasons if that is more."""
 
 
 class PointForecaster(Forecaster):
-    """A forecaster whose predictive distribution is its point and the errors of its points.
+    """A forecaster whose predictive distribution is its point and the errors of its points."""
 
-    The distribution is negative binomial, with the variance of `HorizonErrors`.
-    """
+    points_are_means = True
+    """Whether the point is the mean of what is to come, or its median: then errors may lean to a side."""
 
-    errors_: HorizonErrors
-
-    def fit(self, history: Array) -> Self:
-        """Forget, start from the oldest counts, and live through the rest; see `Forecaster.fit`."""
-        counts = checked_history(history)[-self._history_max() :]
+    def __init__(self) -> None:
         self.errors_ = HorizonErrors()
-        for count in self._start(counts).tolist():
+
+    def fit(self, history: History) -> Self:
+        """Forget, start from the oldest counts, and live through the rest; see `Forecaster.fit`."""
+        checked_history(history)
+        newest = history[-self._history_max() :]
+        self.errors_ = HorizonErrors(stride=math.ceil(max(len(newest), 1) / PAST))
+        for count in self._start(newest).tolist():
             self._live(count)
         return self
 
@@ -39,18 +42,14 @@ class PointForecaster(Forecaster):
         self._live(checked_count(count))
 
     def forecast(self, horizon: int) -> list[PredictiveDistribution]:
-        """Return a negative binomial distribution per step; see `Forecaster.forecast`."""
+        """Return an empirical distribution per step; see `Forecaster.forecast`."""
         if horizon < 1:
             raise ValueError(f"need horizon >= 1 step, got {horizon}")
         steps = np.arange(1, horizon + 1)
         means = self._points(steps)
         if np.isnan(means).any():
             raise ValueError(f"{type(self).__name__} has seen no count yet; call fit or update first")
-        variances = self.errors_.variances(means, steps)
-        return [
-            NegativeBinomial(mean, variance)
-            for mean, variance in zip(means.tolist(), variances.tolist(), strict=True)
-        ]
+        return list(self.errors_.distributions(means, steps, self.points_are_means))
 
     def _live(self, count: float) -> float:
         """Judge what was said of this count, learn it, say what is next; return the bound to its error."""
@@ -63,7 +62,7 @@ class PointForecaster(Forecaster):
         return HISTORY_MAX
 
     @abstractmethod
-    def _start(self, history: Array) -> Array:
+    def _start(self, history: History) -> Array:
         """Set the learned state to what `history` begins with; return the rest, to live through."""
 
     @abstractmethod

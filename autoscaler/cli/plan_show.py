@@ -16,6 +16,7 @@ from autoscaler.plan.words import (
     alternatives,
     band,
     busy,
+    busy_word,
     conflict,
     duration,
     fleet,
@@ -67,14 +68,21 @@ def table(answer: Answer) -> Table:
     more = [name for name in _MORE if name in answer.recommended.more]
     shown = Table(box=None, padding=(0, 2, 0, 0), header_style=_QUIET)
     shown.add_column("")
-    headings = ["replicas"] * with_slots + ["servers", "busy", "P(wait)", "mean wait", "p95", "p99"]
+    headings = ["replicas"] * with_slots + [
+        "servers",
+        busy_word(question),
+        "P(wait)",
+        "mean wait",
+        "p95",
+        "p99",
+    ]
     headings += [str(question.wait)] * other + [_MORE[name][0] for name in more]
     headings += ["wait kept", "in band", "cost an hour" if question.price is not None else "replica-hours/h"]
     for heading in headings:
         shown.add_column(heading, justify="right", no_wrap=True)
     for row in answer.rows:
         chosen = row.replicas == answer.recommended.replicas
-        cells = [f"{row.replicas:,}"] * with_slots + [f"{row.servers:,}", busy(row.utilization)]
+        cells = [f"{row.replicas:,}"] * with_slots + [f"{row.servers:,}", f"{100 * row.utilization:.1f} %"]
         cells += [_probability(row.probability_of_wait), *_waits(row)]
         cells += [duration(row.wait_bound)] * other + [_MORE[name][1](row.more[name]) for name in more]
         cells += [_yes(row.keeps_wait), _yes(row.in_band), money(question, row.cost_per_hour)]
@@ -88,7 +96,17 @@ def show_pools(out: Console, pools: Pools) -> None:
     shown = Table(box=None, padding=(0, 2, 0, 0), header_style=_QUIET)
     shown.add_column("pool")
     cost = "cost an hour" if priced else "replica-hours/h"
-    for heading in ("rate", "replicas", "servers", "busy", "wait", "objective", "in band", "binding", cost):
+    for heading in (
+        "rate",
+        "replicas",
+        "servers",
+        "utilization",
+        "wait",
+        "objective",
+        "in band",
+        "binding",
+        cost,
+    ):
         shown.add_column(heading, justify="right")
     merged = {} if pools.merged is None else {"one for all": pools.merged}
     for name, each in {**pools.answers, **merged}.items():
@@ -98,7 +116,7 @@ def show_pools(out: Console, pools: Pools) -> None:
             rate(question.arrival_rate),
             f"{row.replicas:,}",
             f"{row.servers:,}",
-            busy(row.utilization),
+            busy(row.utilization, question),
             f"{question.wait} {duration(row.wait_bound)}",
             f"{question.wait} < {duration(question.wait.seconds)}",
             _yes(row.in_band),
@@ -138,7 +156,7 @@ def show_day(out: Console, day: Day, answer: Answer) -> None:
     question = answer.question
     averaged = f", mean of {day.averaged_days} days" if day.averaged_days > 1 else ""
     shown = Table(box=None, padding=(0, 2, 0, 0), header_style=_QUIET)
-    title = f"{fleet(question, day.for_peak.replicas)}, fixed: busy"
+    title = f"{fleet(question, day.for_peak.replicas)}, fixed: {busy_word(question)}"
     for heading in ("hour", "rate", "replicas needed"):
         shown.add_column(heading, justify="right")
     shown.add_column(f"{title} (band {band(question)}{averaged})")
@@ -159,7 +177,7 @@ def day_in_words(day: Day, answer: Answer) -> list[str]:
     """Say what fixed fleets do through the day, and what following the demand would save."""
     peak, mean = day.for_peak, day.for_mean
     return [
-        f"Fixed for the peak hour, {_fixed(answer, peak)}: {percent(peak.utilization)} busy on average; "
+        f"Fixed for the peak hour, {_fixed(answer, peak)}: {percent(peak.utilization)} {busy_word(answer.question)} on average; "
         f"{percent(peak.hours_idle)} of the hours below the band, {percent(peak.hours_in_band)} inside.",
         f"Fixed for the mean, {_fixed(answer, mean)}: too few in {percent(mean.hours_missed)} of the hours, "
         f"in which {percent(mean.requests_missed)} of the requests come.",

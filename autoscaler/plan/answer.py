@@ -145,6 +145,14 @@ def needs_of(question: Question, queue: Callable[[int], Queue] | None = None) ->
     return Needs(fewest(lambda n: question.wait.is_kept_by(ask(n)), first), band_least, too_idle - 1)
 
 
+def least_needed(question: Question) -> int:
+    """Return the fewest that keep the wait and are not too busy: `needs_of(question).least`, sooner found."""
+    ask = cache(lambda replicas: question.service.queue(replicas, question.arrival_rate))
+    first = first_stable(question.service, question.arrival_rate)
+    band_least = fewest(lambda n: question.band.has_room_above(ask(n).utilization), first)
+    return fewest(lambda n: question.wait.is_kept_by(ask(n)), band_least)
+
+
 def first_stable(service: Service, arrival_rate: float) -> int:
     """Return the fewest replicas that can do the work."""
     return 1 if service.overload_is_stable else floor(arrival_rate / service.capacity) + 1

@@ -6,9 +6,10 @@ grows in proportion to it. Below some load the first is more than the second. Or
 lies in the band, when one more or less changes utilization by more than the band is wide.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from autoscaler.plan.answer import Answer, Needs, first_stable, needs_of
+from autoscaler.plan.answer import Answer, first_stable, least_needed
 from autoscaler.plan.question import Question
 
 _POOLS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64)
@@ -56,7 +57,7 @@ def conflict_of(answer: Answer) -> Conflict | None:
         return None
     row = answer.row(needs.least)
     idle = question.band.low - row.utilization
-    pools = next((k for k in _POOLS if _needs_of_pools(question, k).agree), None)
+    pools, pooled_replicas = next(_pools_that_agree(question), (None, 0))
     return Conflict(
         replicas=needs.least,
         utilization=row.utilization,
@@ -65,13 +66,17 @@ def conflict_of(answer: Answer) -> Conflict | None:
         band_wait=_wait_in_band(answer),
         fill=idle * row.servers,
         pools=pools,
-        pooled_replicas=_needs_of_pools(question, pools).least if pools else 0,
+        pooled_replicas=pooled_replicas,
     )
 
 
-def _needs_of_pools(question: Question, pools: int) -> Needs:
-    """Return what so many pools of this demand ask for as one."""
-    return needs_of(replace(question, arrival_rate=pools * question.arrival_rate))
+def _pools_that_agree(question: Question) -> Iterator[tuple[int, int]]:
+    """Yield numbers of like pools that keep both as one, each with the replicas of that one."""
+    for pools in _POOLS:
+        rate = pools * question.arrival_rate
+        replicas = least_needed(replace(question, arrival_rate=rate))
+        if question.band.is_busy_enough(question.service.queue(replicas, rate).utilization):
+            yield pools, replicas
 
 
 def _wait_in_band(answer: Answer) -> float | None:

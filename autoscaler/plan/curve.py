@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from autoscaler.plan.answer import Answer, Row, first_stable
-from autoscaler.plan.words import band, duration, fleet, money, percent, rate
+from autoscaler.plan.words import band, busy, duration, fleet, money, rate
 
 _POINTS, _POINTS_STEEP = 32, 12
 _BEYOND = 1.12
@@ -89,7 +89,7 @@ def curve_of(answer: Answer) -> Curve:
         wait_seconds=wait.seconds,
         wait_top=_top(answer, rows),
         title=f"{fleet(question, row.replicas)} for {rate(question.arrival_rate)}",
-        subtitle=f"{percent(row.utilization)} busy (band {band(question)}) · binding: {answer.binding.value}",
+        subtitle=f"{busy(row.utilization, question)} (band {band(question)}) · binding: {answer.binding.value}",
         objective=f"{wait} within {duration(wait.seconds)}",
         mark=" · ".join(
             part

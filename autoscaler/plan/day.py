@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from autoscaler.plan.answer import needs_of
+from autoscaler.plan.answer import least_needed
 from autoscaler.plan.question import Question
 from autoscaler.plan.traffic import Profile
 
@@ -135,7 +135,7 @@ def _grid(rates: Floats) -> Floats:
 def _needed(question: Question, rates: Floats) -> Floats:
     """Replicas that each rate needs, shape of `rates`."""
     grid = _grid(rates)
-    sizes = [needs_of(replace(question, arrival_rate=float(rate))).least for rate in grid]
+    sizes = [least_needed(replace(question, arrival_rate=float(rate))) for rate in grid]
     needed = np.ceil(np.interp(rates, grid, sizes) - _TINY)
     return np.maximum(np.where(rates > 0, needed, 0.0), question.replicas_min)
 

@@ -14,6 +14,7 @@ A wait is that for a slot. Clients who give up count as requests that missed the
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 from autoscaler.queueing import ggc
@@ -229,20 +230,32 @@ class Batches:
         return batch_capacity(self.slots_per_replica, self.line, self.batch_max)
 
     def queue(self, replicas: int, arrival_rate: float) -> Queue:
-        servers = replicas * self.slots_per_replica
-        share = arrival_rate / (replicas * self.capacity)
-        # Between 99 % and all of the capacity the chain is too long to be solved: taken for overload.
-        solved = share if share <= LOAD_MAX else 1.0
-        queue = batches_at_once(
-            servers, solved * replicas * self.capacity, self.line, self.batch_max, self.service_scv
-        )
-        return _BatchQueue(share, queue)
+        return _BatchQueue(self, replicas, arrival_rate)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _BatchQueue:
-    utilization: float
-    at_rest: BatchQueue
+    service: Batches
+    replicas: int
+    arrival_rate: float
+
+    @property
+    def utilization(self) -> float:
+        return self.arrival_rate / (self.replicas * self.service.capacity)
+
+    @cached_property
+    def at_rest(self) -> BatchQueue:
+        """Solved when it is asked for: that takes a while, and the band needs only the utilization."""
+        service = self.service
+        # Between 99 % and all of the capacity the chain is too long to be solved: taken for overload.
+        share = self.utilization if self.utilization <= LOAD_MAX else 1.0
+        return batches_at_once(
+            self.replicas * service.slots_per_replica,
+            share * self.replicas * service.capacity,
+            service.line,
+            service.batch_max,
+            service.service_scv,
+        )
 
     @property
     def probability_of_wait(self) -> float:

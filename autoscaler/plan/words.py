@@ -35,9 +35,14 @@ def percent(fraction: float) -> str:
     return f"{hundredths:.1f} %" if near >= 0.05 else ("~0 %" if fraction < 0.5 else "~100 %")
 
 
-def busy(fraction: float) -> str:
-    """Say a utilization: "66.7 %"; fine enough to tell on which side of the band's edge it is."""
-    return f"{100 * fraction:.1f} %"
+def busy(fraction: float, question: Question) -> str:
+    """Say a utilization: "66.7 % busy"; fine enough to tell on which side of the band's edge it is."""
+    return f"{100 * fraction:.1f} % {busy_word(question)}"
+
+
+def busy_word(question: Question) -> str:
+    """Say what utilization is of: slots that are "busy"; in batches, what full ones would carry."""
+    return "of capacity" if isinstance(question.service, Batches) else "busy"
 
 
 def rate(per_second: float) -> str:
@@ -104,16 +109,16 @@ def alternatives(answer: Answer) -> list[str]:
 
 def conflict(found: Conflict, question: Question) -> list[str]:
     """Say that band and wait exclude one another, then each remedy with its numbers."""
-    low, idle = percent(question.band.low), busy(found.utilization)
+    low, idle = percent(question.band.low), busy(found.utilization, question)
     least = fleet(question, found.replicas)
     if found.wait_binds:
         most = f"no more than {found.band_most:,}" if found.band_most else "less than one"
         problem = (
             f"Band and wait exclude one another: {question.wait} within {duration(question.wait.seconds)} "
-            f"takes {least}, which are {idle} busy; to be {low} busy, there could be {most}."
+            f"takes {least}, which are {idle}; for {low}, there could be {most}."
         )
     else:
-        problem = f"No whole number lies in the band: {least} are {idle} busy, one fewer would be too busy."
+        problem = f"No whole number lies in the band: {least} are {idle}, one fewer would be too busy."
     return [problem, *_remedies(found, question)]
 
 
@@ -138,7 +143,7 @@ def _remedies(found: Conflict, question: Question) -> list[str]:
     )
     extra = question.cost_per_hour(found.replicas - found.band_most)
     unit = "an hour" if question.price is not None else "replica-hours an hour"
-    accept = f"Accept: {busy(found.utilization)} busy"
+    accept = f"Accept: {busy(found.utilization, question)}"
     if found.band_most:
         most = fleet(question, found.band_most)
         accept += (
@@ -178,18 +183,18 @@ def _too_busy(answer: Answer) -> str:
     fewer = answer.recommended.replicas - 1
     if fewer < 1:
         return ""
-    told, with_fewer = busy(answer.recommended.utilization), busy(answer.row(fewer).utilization)
-    return (
-        f"; one fewer would be {with_fewer} busy" if with_fewer != told else "; one fewer would be above it"
+    told, with_fewer = (
+        busy(row.utilization, answer.question) for row in (answer.recommended, answer.row(fewer))
     )
+    return f"; one fewer would be {with_fewer}" if with_fewer != told else "; one fewer would be above it"
 
 
 def _busy(answer: Answer, too_busy: str = "") -> str:
     row, span = answer.recommended, band(answer.question)
     if row.in_band:
-        return f"{busy(row.utilization)} busy, inside the band of {span}{too_busy}."
+        return f"{busy(row.utilization, answer.question)}, inside the band of {span}{too_busy}."
     side = "above" if row.utilization > answer.question.band.high else "below"
-    return f"{busy(row.utilization)} busy, {side} the band of {span}{too_busy}."
+    return f"{busy(row.utilization, answer.question)}, {side} the band of {span}{too_busy}."
 
 
 def _alternative(answer: Answer, row: Row) -> str:
@@ -203,6 +208,6 @@ def _alternative(answer: Answer, row: Row) -> str:
     if not row.in_band:
         faults.append("too busy" if row.utilization > question.band.high else "below the band")
     return (
-        f"{fleet(question, row.replicas)}: {cost}, {busy(row.utilization)} busy, "
+        f"{fleet(question, row.replicas)}: {cost}, {busy(row.utilization, question)}, "
         f"{question.wait} wait {duration(row.wait_bound)}" + (f": {', '.join(faults)}" if faults else "")
     )

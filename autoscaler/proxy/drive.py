@@ -9,10 +9,8 @@ its handler is cancelled at the worst moment: before the decision, after it, or 
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from math import inf
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from autoscaler.dispatch import Dispatcher
 from autoscaler.dispatch.actions import Drop, Send
@@ -24,6 +22,7 @@ from autoscaler.dispatch.events import (
     ReplicaDraining,
     ReplicaLost,
     ReplicaReady,
+    Returned,
     SlotFreed,
     Tick,
 )
@@ -35,6 +34,9 @@ from autoscaler.proxy.snapshot import PoolSnapshot, ReplicaSnapshot
 
 _WAKEUP_MIN = 0.001
 """A timer may fire up to the loop's resolution too early [s]; it is set again no sooner than this."""
+
+_REFUSAL_PAUSE = 1.0
+"""So long a replica that refused a connection gets nothing, unless its platform speaks first [s]."""
 
 _SERVICES_REMEMBERED = 50
 """The mean service time follows about so many last services [1]."""
@@ -53,7 +55,6 @@ class _Waiter:
     request: Request
     owner: "asyncio.Task[object] | None"
     woken: "asyncio.Future[None]"
-    moved_from: Grant | None = None
     ending: Grant | Dropped | None = None
 
 
@@ -81,6 +82,7 @@ class PoolDrive:
         self._listeners = tuple(listeners)
         self._replicas: dict[str, Replica] = {}
         self._lost: set[str] = set()
+        self._withheld: dict[str, asyncio.TimerHandle] = {}
         self._waiters: dict[str, _Waiter] = {}
         self._running: dict[int, tuple[Grant, asyncio.Task[object] | None]] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -97,20 +99,29 @@ class PoolDrive:
         Whoever gets a `Grant` owes one `release`. When the wait is cancelled nothing is owed: the place in
         the queue is given up, or the slot that came in the same moment is given back.
         """
-        loop = asyncio.get_running_loop()
-        waiter = _Waiter(request, asyncio.current_task(), loop.create_future())
         now = self._clock.now()
         for listener in self._listeners:
             listener.arrived(request, now)
-        self._waiters[request.id] = waiter
-        try:
-            self._report(Arrived(request))
-            while waiter.ending is None:
-                await waiter.woken
-        except asyncio.CancelledError:
-            self._abandon(waiter)
-            raise
-        return waiter.ending
+        waiter = self._new_waiter(request, asyncio.current_task())
+        self._report(Arrived(request))
+        return await self._ending_of(waiter)
+
+    async def retry(self, grant: Grant, *, refused: bool) -> Grant | Dropped:
+        """Trade the slot for another, first in the queue, for a request that provably did not execute.
+
+        A replica that `refused` the connection gets nothing for a moment. If it is gone, its platform will
+        have said so by then; if not, it is tried again. What is owed is as after `acquire`.
+        """
+        owner = self._running.pop(grant.lease.number)[1]
+        now = self._clock.now()
+        for listener in self._listeners:
+            listener.returned(grant.request, now)
+        if refused:
+            self._withhold(grant.replica.id)
+        waiter = self._new_waiter(grant.request, owner)
+        self._report(Returned(grant.lease, grant.request))
+        self._forget_if_lost(grant.replica.id)
+        return await self._ending_of(waiter)
 
     def release(self, grant: Grant, outcome: Outcome) -> None:
         """Give the slot back and end the request; the second time nothing happens. Never waits."""
@@ -125,30 +136,6 @@ class PoolDrive:
             listener.ended(grant.request, outcome, now)
         self._report(SlotFreed(grant.lease))
         self._forget_if_lost(grant.replica.id)
-
-    def move(self, grant: Grant) -> Grant | None:
-        """Trade the slot for one of a replica not tried yet if one is free now; else keep it, return None.
-
-        For a request that provably did not execute. While the dispatcher chooses, the tried replicas are
-        withheld from it; the choice is made in this very call, so nobody notices. To the listeners the
-        request stays the one that it was. Never waits.
-        """
-        tried = grant.tried | {grant.replica.id}
-        again = replace(grant.request, id=f"{grant.lease.request_id}+", deadline=inf, body_bytes=0)
-        owner = self._running[grant.lease.number][1]
-        waiter = _Waiter(again, owner, asyncio.get_running_loop().create_future(), moved_from=grant)
-        with self._withheld(tried):
-            self._waiters[again.id] = waiter
-            self._report(Arrived(again))
-            if waiter.ending is None:
-                del self._waiters[again.id]
-                self._report(Cancelled(again.id))
-        if not isinstance(waiter.ending, Grant):
-            return None
-        del self._running[grant.lease.number]
-        self._report(SlotFreed(grant.lease))
-        self._forget_if_lost(grant.replica.id)
-        return waiter.ending
 
     def close(self) -> None:
         """Let nothing new in; what waits and what runs goes on."""
@@ -175,16 +162,19 @@ class PoolDrive:
 
     def replica_ready(self, replica: Replica) -> None:
         """It takes requests from now on."""
+        self._stop_withholding(replica.id)
         self._replicas[replica.id] = replica
         self._lost.discard(replica.id)
         self._report(ReplicaReady(replica.id, replica.slots))
 
     def replica_draining(self, replica_id: str) -> None:
         """It gets nothing new from now on."""
+        self._stop_withholding(replica_id)
         self._report(ReplicaDraining(replica_id))
 
     def replica_lost(self, replica_id: str) -> None:
         """It is gone, or not ready; it is forgotten as soon as nothing runs on it."""
+        self._stop_withholding(replica_id)
         self._report(ReplicaLost(replica_id))
         self._lost.add(replica_id)
         self._forget_if_lost(replica_id)
@@ -231,23 +221,30 @@ class PoolDrive:
         self._set_timer(now)
 
     def _start(self, waiter: _Waiter, lease: Lease, now: float) -> None:
-        replica = self._replicas[lease.replica_id]
-        moved_from = waiter.moved_from
-        if moved_from is None:
-            grant = Grant(waiter.request, lease, replica, started_at=now)
-            for listener in self._listeners:
-                listener.started(waiter.request, now)
-        else:
-            tried = moved_from.tried | {moved_from.replica.id}
-            grant = replace(moved_from, lease=lease, replica=replica, tried=tried)
+        grant = Grant(waiter.request, lease, self._replicas[lease.replica_id], started_at=now)
+        for listener in self._listeners:
+            listener.started(waiter.request, now)
         self._running[lease.number] = (grant, waiter.owner)
         self._end_wait(waiter, grant)
 
     def _drop(self, waiter: _Waiter, reason: DropReason, now: float) -> None:
-        if waiter.moved_from is None:
-            for listener in self._listeners:
-                listener.ended(waiter.request, _OUTCOME_OF_DROP[reason], now, reason)
+        for listener in self._listeners:
+            listener.ended(waiter.request, _OUTCOME_OF_DROP[reason], now, reason)
         self._end_wait(waiter, Dropped(reason, self._expected_wait()))
+
+    def _new_waiter(self, request: Request, owner: "asyncio.Task[object] | None") -> _Waiter:
+        waiter = _Waiter(request, owner, asyncio.get_running_loop().create_future())
+        self._waiters[request.id] = waiter
+        return waiter
+
+    async def _ending_of(self, waiter: _Waiter) -> Grant | Dropped:
+        try:
+            while waiter.ending is None:
+                await waiter.woken
+        except asyncio.CancelledError:
+            self._abandon(waiter)
+            raise
+        return waiter.ending
 
     def _end_wait(self, waiter: _Waiter, ending: Grant | Dropped) -> None:
         waiter.ending = ending
@@ -265,21 +262,23 @@ class PoolDrive:
             for listener in self._listeners:
                 listener.ended(waiter.request, Outcome.CANCELLED, now)
 
-    @contextmanager
-    def _withheld(self, replica_ids: frozenset[str]) -> Iterator[None]:
-        """Let the dispatcher choose none of these replicas in the meantime; do not await inside."""
-        withheld = [
-            load
-            for load in self._dispatcher.replicas
-            if load.replica_id in replica_ids and load.state is ReplicaState.READY
-        ]
-        for load in withheld:
-            self._report(ReplicaDraining(load.replica_id))
-        try:
-            yield
-        finally:
-            for load in withheld:
-                self._report(ReplicaReady(load.replica_id, load.slots))
+    def _withhold(self, replica_id: str) -> None:
+        """Give a replica nothing for a moment, unless it gets nothing anyway."""
+        ready = [load.replica_id for load in self._dispatcher.replicas if load.state is ReplicaState.READY]
+        if replica_id in ready:
+            self._report(ReplicaDraining(replica_id))
+            again = asyncio.get_running_loop().call_later(_REFUSAL_PAUSE, self._offer_again, replica_id)
+            self._withheld[replica_id] = again
+
+    def _offer_again(self, replica_id: str) -> None:
+        del self._withheld[replica_id]
+        self._report(ReplicaReady(replica_id, self._replicas[replica_id].slots))
+
+    def _stop_withholding(self, replica_id: str) -> None:
+        """Its platform has said what it is."""
+        again = self._withheld.pop(replica_id, None)
+        if again is not None:
+            again.cancel()
 
     # -- time
 

@@ -15,9 +15,7 @@ class Grant:
     lease: Lease
     replica: Replica
     started_at: float
-    """When its first slot was granted [s, monotonic]; service time counts from here."""
-    tried: frozenset[str] = frozenset()
-    """Replicas that refused this request before, by id."""
+    """When the slot was granted [s, monotonic]; service time counts from here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,11 +118,7 @@ class _Handling:
             body_bytes=onward.body.spooled,
         )
         self._arrived_at = now
-        ending = await route.drive.acquire(request)
-        if isinstance(ending, Dropped):
-            waited = self._door.clock.now() - now
-            raise Refused(dropped(ending.reason, ending.expected_wait, waited))
-        self._grant = ending
+        self._grant = self._granted(await route.drive.acquire(request))
         try:
             return await self._answer(route, onward)
         except asyncio.CancelledError:
@@ -130,7 +126,15 @@ class _Handling:
                 self._outcome = Outcome.CANCELLED
             raise
         finally:
-            route.drive.release(self._grant, self._outcome)
+            if self._grant is not None:
+                route.drive.release(self._grant, self._outcome)
+
+    def _granted(self, ending: Grant | Dropped) -> Grant:
+        if isinstance(ending, Grant):
+            return ending
+        self._grant = None
+        waited = self._door.clock.now() - self._arrived_at
+        raise Refused(dropped(ending.reason, ending.expected_wait, waited))
 
     async def _answer(self, route: Route, onward: _Onward) -> web.StreamResponse:
         body = onward.body
@@ -160,8 +164,11 @@ class _Handling:
                     self._outcome = Outcome.REJECTED
                     raise Refused(replace(body.failure, executed="maybe")) from broken
                 tries += 1
-                if tries > self._door.options.retries_max or not self._may_try_again(route, broken, body):
+                if tries > self._door.options.retries_max or broken.executed != "no" or body.consumed:
                     raise Refused(self._broke(broken)) from broken
+                self._grant = self._granted(
+                    await route.drive.retry(self._slot, refused=broken.how == "connect")
+                )
 
     async def _stream_back(self, route: Route, call: Call) -> web.StreamResponse:
         grant = self._slot
@@ -216,15 +223,6 @@ class _Handling:
         if self._grant is None:
             raise RuntimeError("no slot was granted yet")
         return self._grant
-
-    def _may_try_again(self, route: Route, broken: CallBroke, body: RequestBody) -> bool:
-        """Whether there is a slot for another try: elsewhere, or the same if only a connection was bad."""
-        if broken.executed != "no" or body.consumed:
-            return False
-        grant = route.drive.move(self._slot)
-        if grant is not None:
-            self._grant = grant
-        return grant is not None or broken.how == "reset"
 
     async def _say_continue(self) -> None:
         writer = self._request.writer

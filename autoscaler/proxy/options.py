@@ -44,7 +44,8 @@ class ProxyOptions:
     """How long a connection to a replica may idle and be used again [s]. Shorter than the server's own limit
     (uvicorn: 5 s), so that it does not close what is being written to."""
     retries_max: int = 2
-    """So many other replicas are tried for a request that provably did not execute [1]."""
+    """A request that provably did not execute is tried again so often [1]. It waits for its slot first in the
+    queue, and a replica that refused a connection is left alone for a moment."""
     drain_grace: float = 0.0
     """On SIGTERM, keep accepting for so long while saying not ready [s]. Behind a load balancer that polls
     readiness, set it to two of its polls."""

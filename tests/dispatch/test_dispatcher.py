@@ -13,6 +13,7 @@ from autoscaler.dispatch.events import (
     ReplicaDraining,
     ReplicaLost,
     ReplicaReady,
+    Returned,
     SlotFreed,
     Tick,
 )
@@ -200,6 +201,29 @@ def test_cancelling_one_unknown_or_already_sent_changes_nothing():
     assert dispatcher.handle(Cancelled("a"), now=0.1) == []
     assert dispatcher.handle(Cancelled("nobody"), now=0.1) == []
     assert dispatcher.live_leases() == (send.lease,)
+
+
+def test_a_request_that_was_not_executed_waits_again_before_all_others():
+    dispatcher = a_dispatcher(1, 1)
+    [first] = dispatcher.handle(Arrived(a_request("a")), now=0.0)
+    [second] = dispatcher.handle(Arrived(a_request("b")), now=0.0)
+    assert dispatcher.handle(Arrived(a_request("c")), now=1.0) == []
+    dispatcher.handle(ReplicaDraining(first.lease.replica_id), now=2.0)
+    assert dispatcher.handle(Returned(first.lease, first.request), now=2.0) == []
+    assert (dispatcher.waiting, dispatcher.running) == (2, 1)
+    assert sent(dispatcher.handle(SlotFreed(second.lease), now=3.0)) == ["a"]
+    assert (
+        dispatcher.handle(Returned(first.lease, first.request), now=4.0) == []
+    )  # too late: counted, no more
+    assert dispatcher.frees_refused == 1
+
+
+def test_a_request_that_was_not_executed_keeps_its_deadline():
+    dispatcher = a_dispatcher(1)
+    [send] = dispatcher.handle(Arrived(a_request("a", deadline=5.0)), now=0.0)
+    dispatcher.handle(ReplicaLost("r0"), now=4.0)
+    returned = dispatcher.handle(Returned(send.lease, send.request), now=6.0)
+    assert returned == [Drop(send.request, DropReason.NO_CAPACITY)]
 
 
 def test_closing_refuses_arrivals_and_serves_those_who_wait():

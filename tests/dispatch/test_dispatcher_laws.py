@@ -186,6 +186,9 @@ class DispatcherLaws(RuleBasedStateMachine):
                 del self.replicas[lost]
         for send in sends:
             self.follow_send(send)
+        if arrival in self.waiting:
+            assert len(self.waiting) <= REQUESTS_MAX, "let in over the bound"
+            assert self.waiting_bytes() <= BYTES_MAX, "let in over the bound"
 
     def follow_drop(self, drop: Drop, arrival: Request | None) -> None:
         request = drop.request

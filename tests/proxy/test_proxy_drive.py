@@ -170,43 +170,74 @@ async def test_a_lost_replica_is_forgotten_with_its_last_lease_and_an_incarnatio
     assert drive._replicas == {}  # a pool that churns for weeks keeps no addresses
 
 
-async def test_moving_takes_a_free_slot_elsewhere_and_the_request_stays_the_same_to_all():
-    drive, facts = a_drive({"a": 4, "b": 1, "c": 1})
+async def test_a_retry_goes_elsewhere_and_the_request_stays_the_same_to_all():
+    drive, facts = a_drive({"a": 4, "b": 1})
     grant = await acquired(drive)
-    others = [grant]
-    seen = {grant.replica.id}
-    while (moved := drive.move(others[-1])) is not None:
-        assert moved.replica.id not in seen
-        seen.add(moved.replica.id)
-        others.append(moved)
-    assert seen == {"a", "b", "c"}
+    again = await drive.retry(grant, refused=True)
+    assert isinstance(again, Grant)
+    assert again.replica.id != grant.replica.id
+    assert again.request == grant.request
     assert sum(drive.busy_slots().values()) == 1
-    drive.release(others[-1], Outcome.COMPLETED)
+    drive.release(grant, Outcome.COMPLETED)  # the first slot is given back already
+    assert not drive.idle
+    drive.release(again, Outcome.COMPLETED)
     assert drive.idle
-    assert [fact for fact, _ in facts.told] == ["arrived", "started", "slot_freed", "ended"]
-
-
-async def test_moving_never_passes_those_who_wait():
-    drive, facts = a_drive({"a": 1, "b": 1})
-    grants = [await acquired(drive), await acquired(drive)]
-    waiting = queued(drive)
-    await asyncio.sleep(0)
-    assert drive.move(grants[0]) is None
-    assert not waiting.done()
-    assert drive.snapshot().waiting == 1
-    drive.release(grants[0], Outcome.FAILED)
-    drive.release(await waiting, Outcome.COMPLETED)
-    drive.release(grants[1], Outcome.COMPLETED)
+    assert [fact for fact, _ in facts.told] == [
+        "arrived", "started", "returned", "started", "slot_freed", "ended",
+    ]  # fmt: skip
     facts.check_all_has_ended()
 
 
-async def test_a_withheld_replica_that_drains_stays_draining():
+async def test_a_retry_waits_before_those_who_came_later():
+    drive, facts = a_drive({"a": 1, "b": 1})
+    refused, other = await acquired(drive), await acquired(drive)
+    later = queued(drive)
+    await asyncio.sleep(0)
+    again = asyncio.create_task(drive.retry(refused, refused=True))
+    await asyncio.sleep(0)
+    assert drive.snapshot().waiting == 2
+    drive.release(other, Outcome.COMPLETED)
+    grant = await again
+    assert grant.request == refused.request
+    assert not later.done()
+    drive.release(grant, Outcome.COMPLETED)
+    drive.release(await later, Outcome.COMPLETED)
+    facts.check_all_has_ended()
+
+
+async def test_a_replica_that_refused_is_offered_again_after_a_moment(monkeypatch):
+    monkeypatch.setattr("autoscaler.proxy.drive._REFUSAL_PAUSE", 0.02)
     drive, _ = a_drive({"a": 1})
     grant = await acquired(drive)
-    drive.replica_draining("a")
-    assert drive.move(grant) is None
-    assert [str(replica.state) for replica in drive.snapshot().replicas] == ["draining"]
-    drive.release(grant, Outcome.COMPLETED)
+    again = await drive.retry(grant, refused=True)
+    assert isinstance(again, Grant)
+    assert again.started_at - grant.started_at >= 0.015
+    drive.release(again, Outcome.COMPLETED)
+
+
+@pytest.mark.parametrize("word", ["replica_draining", "replica_lost"])
+async def test_the_platform_has_the_last_word_on_a_replica_that_refused(monkeypatch, word):
+    monkeypatch.setattr("autoscaler.proxy.drive._REFUSAL_PAUSE", 0.01)
+    drive, facts = a_drive({"a": 1})
+    grant = await queued(drive, timeout=0.05)
+    again = asyncio.create_task(drive.retry(grant, refused=True))
+    await asyncio.sleep(0)
+    getattr(drive, word)("a")
+    assert (await again).reason is DropReason.NO_CAPACITY
+    facts.check_all_has_ended()
+
+
+async def test_a_retry_whose_client_leaves_is_forgotten():
+    drive, facts = a_drive({"a": 1})
+    grant = await acquired(drive)
+    again = asyncio.create_task(drive.retry(grant, refused=True))
+    await asyncio.sleep(0)
+    again.cancel()
+    await asyncio.gather(again, return_exceptions=True)
+    drive.release(grant, Outcome.CANCELLED)
+    assert drive.idle
+    assert facts.outcomes == {Outcome.CANCELLED: 1}
+    facts.check_all_has_ended()
 
 
 async def test_a_slot_whose_request_is_gone_is_found_freed_and_counted():
@@ -255,7 +286,10 @@ async def test_s9_r3_nothing_leaks_when_tasks_are_cancelled_at_random_moments(se
             return
         try:
             if rng.random() < 0.2:
-                grant = drive.move(grant) or grant
+                again = await drive.retry(grant, refused=rng.random() < 0.5)
+                if isinstance(again, Dropped):
+                    return
+                grant = again
             for _ in range(rng.randrange(4)):
                 await asyncio.sleep(0)
         finally:
