@@ -7,8 +7,6 @@
 Parameters go into `__init__` and keep their names; what is learned ends in `_`. Hence the state of
 any forecaster is plain data (numbers, strings, lists, dicts; no NaN), and restoring it gives
 identical forecasts. A missing count is NaN: time moves on, nothing is learned.
-
-A history is an array, or a `Series` where it matters when it was: then seasons follow the wall clock.
 """
 
 import inspect
@@ -19,10 +17,6 @@ from typing import Any, Self
 import numpy as np
 
 from forecasting.distribution import MEAN_MAX, Array, PredictiveDistribution
-from forecasting.series import Series
-
-History = Array | Series
-"""Counts per interval, oldest first, shape (n_intervals,); NaN = missing."""
 
 Plain = Any
 """None, bool, int, float, str, or lists and dicts of them."""
@@ -66,13 +60,13 @@ class Forecaster(Stateful, ABC):
     """Turns a history of counts into predictive distributions of the next ones."""
 
     @abstractmethod
-    def fit(self, history: History) -> Self:
+    def fit(self, history: Array) -> Self:
         """Forget what was learned and learn from `history`.
 
         Parameters
         ----------
-        history : Array, shape (n_intervals,), or Series
-            Counts per interval, oldest first; NaN = missing. A series also says when they were.
+        history : Array, shape (n_intervals,)
+            Counts per interval, oldest first; NaN = missing.
 
         Raises
         ------
@@ -95,9 +89,9 @@ class Forecaster(Stateful, ABC):
         """
 
 
-def checked_history(history: History) -> Array:
+def checked_history(history: Array) -> Array:
     """Return the history as a float array of one dimension; raise ValueError if it is none."""
-    counts = np.asarray(history.values if isinstance(history, Series) else history, dtype=float)
+    counts = np.asarray(history, dtype=float)
     if counts.ndim != 1:
         raise ValueError(f"need a history of one dimension, got shape {counts.shape}")
     bad = np.flatnonzero(np.isinf(counts) | (counts < 0))

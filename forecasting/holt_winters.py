@@ -106,12 +106,12 @@ class HoltWinters(PointForecaster):
         self.doubted_ = 0.0
         self.highest_ = 0.0
         self.idle_ = 0
-        super().__init__()
+        self.errors_ = HorizonErrors()
 
     def _history_max(self) -> int:
         return max(super()._history_max(), 3 * self.season_length)
 
-    def _start(self, history: History) -> Array:
+    def _start(self, history: Array) -> Array:
         m = self.season_length
         history = _since_idle(history, IDLE_SEASONS * m, m)
         seasons = len(history) // m

@@ -11,15 +11,13 @@ hours, which carry it, decide; relative errors of quiet nights, however large, d
 `OUTLIER` standard deviations: one spike must not widen the forecasts of weeks.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from forecasting.distribution import Array, Empirical
+from forecasting.distribution import Array
 from forecasting.forecaster import Stateful
-from forecasting.past_errors import PRIOR_NODES, PRIOR_WEIGHT, PastErrors, weights
 
 Steps = npt.NDArray[np.integer[Any]]
 """Steps ahead, each >= 1."""
@@ -45,16 +43,12 @@ class HorizonErrors(Stateful):
     ----------
     memory : int
         Intervals after which an error has lost 63 % of its weight, >= 1.
-    stride : int
-        Of every so-manieth interval the errors themselves are kept, >= 1; see `PastErrors`.
     """
 
-    def __init__(self, memory: int = 1000, stride: int = 1) -> None:
+    def __init__(self, memory: int = 1000) -> None:
         if memory < 1:
             raise ValueError(f"need memory >= 1 interval, got {memory}")
         self.memory = memory
-        self.stride = stride
-        self.past_ = PastErrors(len(STEPS), stride)
         self.clock_ = 0
         self.said_ = np.full((STEP_MAX, len(STEPS)), np.nan)
         # Rows: n, Σμ, Σμ², Σμ³, Σe², Σe²μ; a column a step.
@@ -69,7 +63,6 @@ class HorizonErrors(Stateful):
             The largest error of one step ahead that is still to be believed [requests].
         """
         points = self.said_[(self.clock_ - STEPS) % STEP_MAX, COLUMNS]
-        self.past_.add(points, count)
         known = ~np.isnan(points)
         points = np.where(known, points, 0.0)
         load = np.maximum(points, LOAD_MIN)
@@ -90,37 +83,6 @@ class HorizonErrors(Stateful):
         """Note what is expected at `STEPS` ahead of now, shape (n_steps,); one interval has passed."""
         self.said_[self.clock_ % STEP_MAX] = points
         self.clock_ += 1
-
-    @property
-    def newest(self) -> float:
-        """What was said last of one step ahead [requests]; NaN if nothing was."""
-        return float(self.said_[(self.clock_ - 1) % STEP_MAX, 0])
-
-    def distributions(self, points: Array, steps: Steps, centred: bool) -> Iterator[Empirical]:
-        """Yield the predictive distribution of each step: its point, and errors of the shape of past ones.
-
-        Parameters
-        ----------
-        points : Array, shape (n,)
-            Point forecasts >= 0 [requests per interval].
-        steps : Steps, shape (n,)
-            Steps ahead, >= 1.
-        centred : bool
-            Whether the mean of the distribution is to be the point.
-        """
-        dispersion, relative = self.coefficients()
-        scales = np.sqrt(self.variances(points, steps))
-        nearest = np.abs(STEPS - np.minimum(steps, STEP_MAX)[:, None]).argmin(axis=1)
-        column, errors, loads = -1, PRIOR_NODES, PRIOR_NODES
-        for k, point, scale in zip(nearest.tolist(), points.tolist(), scales.tolist(), strict=True):
-            if k != column:
-                column = k
-                errors, loads = self.past_.nodes(k, dispersion[k], relative[k])
-            share = np.concatenate((weights(loads, point), np.full(len(PRIOR_NODES), PRIOR_WEIGHT / len(PRIOR_NODES))))
-            nodes = np.concatenate((errors, PRIOR_NODES))
-            if centred:
-                nodes -= nodes @ share / share.sum()
-            yield Empirical(point + scale * nodes, share)
 
     def variances(self, means: Array, steps: Steps) -> Array:
         """Return the predictive variance of counts with the given means at the given steps ahead.

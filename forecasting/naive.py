@@ -19,9 +19,9 @@ class Persistence(PointForecaster):
 
     def __init__(self) -> None:
         self.last_ = NAN
-        super().__init__()
+        self.errors_ = HorizonErrors()
 
-    def _start(self, history: History) -> Array:
+    def _start(self, history: Array) -> Array:
         self.last_ = NAN
         return history
 
@@ -53,9 +53,9 @@ class Level(PointForecaster):
         self.half_life = half_life
         self.level_ = NAN
         self.weight_ = 0.0
-        super().__init__()
+        self.errors_ = HorizonErrors()
 
-    def _start(self, history: History) -> Array:
+    def _start(self, history: Array) -> Array:
         self.level_, self.weight_ = NAN, 0.0
         return history
 
@@ -85,12 +85,12 @@ class SeasonalNaive(PointForecaster):
         self.season_length = season_length
         self.phase_ = 0
         self.season_ = np.full(season_length, NAN)
-        super().__init__()
+        self.errors_ = HorizonErrors()
 
     def _history_max(self) -> int:
         return max(super()._history_max(), 3 * self.season_length)
 
-    def _start(self, history: History) -> Array:
+    def _start(self, history: Array) -> Array:
         if len(history) < self.season_length:
             raise ValueError(
                 f"need a season of {self.season_length} counts, got {len(history)}; use Level until then"

@@ -10,30 +10,27 @@ from typing import Self
 
 import numpy as np
 
-from forecasting.distribution import Array, PredictiveDistribution
-from forecasting.forecaster import Forecaster, History, checked_count, checked_history
+from forecasting.distribution import Array, NegativeBinomial, PredictiveDistribution
+from forecasting.forecaster import Forecaster, checked_count, checked_history
 from forecasting.horizon_errors import STEPS, HorizonErrors, Steps
-from forecasting.past_errors import PAST
 
 HISTORY_MAX = 8064
 """Counts, the newest, that a fit looks at: four weeks of five minutes; three seasons if that is more."""
 
 
 class PointForecaster(Forecaster):
-    """A forecaster whose predictive distribution is its point and the errors of its points."""
+    """A forecaster whose predictive distribution is its point and the errors of its points.
 
-    points_are_means = True
-    """Whether the point is the mean of what is to come, or its median: then errors may lean to a side."""
+    The distribution is negative binomial, with the variance of `HorizonErrors`.
+    """
 
-    def __init__(self) -> None:
-        self.errors_ = HorizonErrors()
+    errors_: HorizonErrors
 
-    def fit(self, history: History) -> Self:
+    def fit(self, history: Array) -> Self:
         """Forget, start from the oldest counts, and live through the rest; see `Forecaster.fit`."""
-        checked_history(history)
-        newest = history[-self._history_max() :]
-        self.errors_ = HorizonErrors(stride=math.ceil(max(len(newest), 1) / PAST))
-        for count in self._start(newest).tolist():
+        counts = checked_history(history)[-self._history_max() :]
+        self.errors_ = HorizonErrors()
+        for count in self._start(counts).tolist():
             self._live(count)
         return self
 
@@ -42,14 +39,18 @@ class PointForecaster(Forecaster):
         self._live(checked_count(count))
 
     def forecast(self, horizon: int) -> list[PredictiveDistribution]:
-        """Return an empirical distribution per step; see `Forecaster.forecast`."""
+        """Return a negative binomial distribution per step; see `Forecaster.forecast`."""
         if horizon < 1:
             raise ValueError(f"need horizon >= 1 step, got {horizon}")
         steps = np.arange(1, horizon + 1)
         means = self._points(steps)
         if np.isnan(means).any():
             raise ValueError(f"{type(self).__name__} has seen no count yet; call fit or update first")
-        return list(self.errors_.distributions(means, steps, self.points_are_means))
+        variances = self.errors_.variances(means, steps)
+        return [
+            NegativeBinomial(mean, variance)
+            for mean, variance in zip(means.tolist(), variances.tolist(), strict=True)
+        ]
 
     def _live(self, count: float) -> float:
         """Judge what was said of this count, learn it, say what is next; return the bound to its error."""
@@ -62,7 +63,7 @@ class PointForecaster(Forecaster):
         return HISTORY_MAX
 
     @abstractmethod
-    def _start(self, history: History) -> Array:
+    def _start(self, history: Array) -> Array:
         """Set the learned state to what `history` begins with; return the rest, to live through."""
 
     @abstractmethod

@@ -182,7 +182,9 @@ def _show_traffic(
     out: Console, traffic: Traffic, profile: Profile, question: Question, notes: tuple[str, ...]
 ) -> None:
     unusable = f", {traffic.unusable:,} of them unusable" if traffic.unusable else ", all of them usable"
-    out.print(f"{traffic.path}: {traffic.form}, {traffic.lines:,} lines{unusable}", soft_wrap=True)
+    out.print(
+        f"{traffic.path}: {traffic.form}, {traffic.lines:,} lines{unusable}", soft_wrap=True, markup=False
+    )
     for fault in traffic.faults:
         number, line = fault.examples[0]
         first = f"{fault.reason}; the first is line {number}: {line[:70]}"

@@ -177,8 +177,9 @@ def day_in_words(day: Day, answer: Answer) -> list[str]:
     """Say what fixed fleets do through the day, and what following the demand would save."""
     peak, mean = day.for_peak, day.for_mean
     return [
-        f"Fixed for the peak hour, {_fixed(answer, peak)}: {percent(peak.utilization)} {busy_word(answer.question)} on average; "
-        f"{percent(peak.hours_idle)} of the hours below the band, {percent(peak.hours_in_band)} inside.",
+        f"Fixed for the peak hour, {_fixed(answer, peak)}: {busy(peak.utilization, answer.question)} on "
+        f"average; {percent(peak.hours_idle)} of the hours below the band, {percent(peak.hours_in_band)} "
+        "inside.",
         f"Fixed for the mean, {_fixed(answer, mean)}: too few in {percent(mean.hours_missed)} of the hours, "
         f"in which {percent(mean.requests_missed)} of the requests come.",
         f"A fleet that followed each hour would take {day.replica_hours_sized:,.1f} replica-hours an hour, "

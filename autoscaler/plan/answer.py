@@ -97,7 +97,7 @@ class Answer:
     recommended : Row
         The size to take.
     binding : Binding
-        Which constraint asked for it.
+        Which constraint asked for it; none if fewer could not even do the work.
     rows : tuple of Row
         Sizes around it, ascending; the recommended one among them.
     """
@@ -127,6 +127,8 @@ def answer(question: Question) -> Answer:
     needs = needs_of(question, queue)
     size = max(needs.least, question.replicas_min)
     binding = Binding.WAIT if needs.wait == needs.least else Binding.BAND
+    if needs.least == first_stable(question.service, question.arrival_rate):
+        binding = Binding.NONE
     if size > needs.least:
         binding = Binding.REPLICAS_MIN
     if question.replicas_max is not None and size > question.replicas_max:

@@ -89,7 +89,7 @@ def curve_of(answer: Answer) -> Curve:
         wait_seconds=wait.seconds,
         wait_top=_top(answer, rows),
         title=f"{fleet(question, row.replicas)} for {rate(question.arrival_rate)}",
-        subtitle=f"{busy(row.utilization, question)} (band {band(question)}) · binding: {answer.binding.value}",
+        subtitle=f"{busy(row.utilization, question)} (band {band(question)}) · {answer.binding.value} binds",
         objective=f"{wait} within {duration(wait.seconds)}",
         mark=" · ".join(
             part

@@ -3,6 +3,7 @@
 The page holds the library that draws it, so that it needs no network.
 """
 
+from html import escape
 from pathlib import Path
 
 import plotly.graph_objects as go
@@ -15,6 +16,12 @@ from autoscaler.plan.words import duration, percent
 INK, QUIET, GRID = "#22303c", "#6b7c8c", "#e4e9ee"
 MEAN, P95, P99 = "#9ec9e2", "#4a90c4", "#17466e"
 BAND, OBJECTIVE, CHOSEN = "#3a9d6e", "#c8553d", "#e09f3e"
+_PAGE = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>{title}</title><style>body {{ margin: 0 }}</style></head>
+<body>{drawn}</body>
+</html>
+"""
 _FEW = 20
 """So many sizes have a tick each."""
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
@@ -50,7 +57,10 @@ def write_html(curve: Curve, path: Path) -> None:
     )
     _set_out(figure, curve)
     config = {"displaylogo": False, "responsive": True}
-    figure.write_html(path, include_plotlyjs=True, config=config, default_height="94vh")
+    drawn = figure.to_html(
+        full_html=False, include_plotlyjs=True, config=config, default_height="min(100vh, 50rem)"
+    )
+    path.write_text(_PAGE.format(title=escape(curve.title), drawn=drawn), encoding="utf-8")
 
 
 def _add_waits(figure: go.Figure, curve: Curve) -> None:

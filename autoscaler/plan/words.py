@@ -85,6 +85,8 @@ def recommendation(answer: Answer) -> str:
         case Binding.BAND:
             full = _busy(answer, _too_busy(answer))
             return f"{size}: the utilization band binds. {full} {_wait(answer, row)}."
+        case Binding.NONE:
+            return f"{size}: fewer could not do the work. {_wait(answer, row)}. {_busy(answer)}"
         case Binding.REPLICAS_MIN:
             enough = f"{needs.least:,} would keep the wait and not be too busy"
             return f"{size}: no fewer are allowed; {enough}. {_wait(answer, row)}. {_busy(answer)}"
@@ -110,15 +112,16 @@ def alternatives(answer: Answer) -> list[str]:
 def conflict(found: Conflict, question: Question) -> list[str]:
     """Say that band and wait exclude one another, then each remedy with its numbers."""
     low, idle = percent(question.band.low), busy(found.utilization, question)
-    least = fleet(question, found.replicas)
+    least, are = fleet(question, found.replicas), "is" if found.replicas == 1 else "are"
     if found.wait_binds:
         most = f"no more than {found.band_most:,}" if found.band_most else "less than one"
         problem = (
             f"Band and wait exclude one another: {question.wait} within {duration(question.wait.seconds)} "
-            f"takes {least}, which are {idle}; for {low}, there could be {most}."
+            f"takes {least}, which {are} {idle}; for {low}, there could be {most}."
         )
     else:
-        problem = f"No whole number lies in the band: {least} are {idle}, one fewer would be too busy."
+        fewer = "and there is no smaller fleet" if found.replicas == 1 else "one fewer would be too busy"
+        problem = f"No whole number lies in the band: {least} {are} {idle}, {fewer}."
     return [problem, *_remedies(found, question)]
 
 

@@ -38,7 +38,8 @@ class Controller:
     policy : DecisionPolicy, optional
         Limits, memories and the season.
     forecaster : Forecaster, optional
-        Not fitted yet; by default Holt-Winters with the season of `policy`.
+        Not fitted yet; by default Holt-Winters with the season of `policy` and no trend: over a lead time
+        the season says where demand goes, and a trend carries an evening's fall into the morning.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Controller:
         self._policy = policy or DecisionPolicy()
         self._estimator = Estimator(self._policy.service_memory)
         self._forecast = DemandForecast(
-            self._policy, forecaster or HoltWinters(season_length=self._policy.season_length)
+            self._policy, forecaster or HoltWinters(season_length=self._policy.season_length, trend=None)
         )
         self._recently = RecentQuantile(self._policy.scale_down_hold, _RECENT_QUANTILE)
         self._first_step: float | None = None

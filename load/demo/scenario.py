@@ -1,13 +1,13 @@
 """What the demo asks, of what servers, and with which configuration.
 
 Three days in fast motion. Sentences come for embedding; a replica stands for one GPU that serves one sentence
-at a time, in 0.4 s on average. At the evening peak that is the work of twelve GPUs, at night of two.
+at a time, in 0.6 s on average. At the evening peak that is the work of twelve GPUs, at night of two.
 
 The first day shows the controller without a season, the others with one. All times are shortened together:
 a day is 36 s, so that the control interval of half a second stands for 20 minutes, and a cold start of
-about a second for 40. That is harder than real life, where a start takes minutes of a day, and the wait
-objective asks for 95 % because there are fewer requests in such a day than in a real one: what is not known
-of the next second is paid for with idle replicas.
+about two seconds for more than an hour. That is harder than real life, where a start takes minutes of a day,
+and the wait objective asks for 95 % because there are fewer requests in such a day than in a real one: what
+is not known of the next seconds is paid for with idle replicas.
 """
 
 import json
@@ -74,11 +74,11 @@ class Scenario:
     seconds: float = 110.0
     seed: int = 1
     day: float = 36.0
-    rate_peak: float = 30.0
-    service_time: float = 0.4
+    rate_peak: float = 20.0
+    service_time: float = 0.6
     service_scv: float = 0.4
     load_time: float = 0.5
-    wait: float = 1.0
+    wait: float = 2.0
     quantile: float = 0.95
     utilization_low: float = 0.60
     utilization_high: float = 0.75
@@ -122,7 +122,7 @@ class Scenario:
                     "scaling": {
                         "replicas_min": self.replicas_min,
                         "replicas_max": self.replicas_max,
-                        "scale_down_hold": "1s",
+                        "scale_down_hold": "2s",
                         "catch_up_time": "2s",
                         "service_memory": "30s",
                     },

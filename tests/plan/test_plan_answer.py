@@ -43,6 +43,11 @@ def test_the_band_binds_where_the_wait_would_do_with_fewer():
     assert (found.needs.wait, found.recommended.servers, found.binding) == (12, 14, Binding.BAND)
 
 
+def test_nothing_binds_where_fewer_could_not_do_the_work():
+    found = answer(asked(rate=0.0005))
+    assert (found.recommended.servers, found.binding) == (1, Binding.NONE)
+
+
 @pytest.mark.parametrize(
     "bounds, size, binding",
     [
