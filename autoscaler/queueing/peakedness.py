@@ -16,7 +16,6 @@ Sources: Eckberg, "Generalized peakedness of teletraffic processes", 10th Intern
 import math
 
 import numpy as np
-from scipy import signal
 
 from autoscaler.queueing.elementwise import Array, Number, require, result
 
@@ -159,6 +158,8 @@ def peakedness_of_counts(counts: Array, interval: float, service_time_mean: floa
     )
     if not n.any():
         return 1.0
+    from scipy import signal  # noqa: PLC0415 - it takes half a second to load, and little else needs it
+
     # Expected number in service at the end of each interval, given the counts: a filter that forgets.
     kept = math.exp(-interval / service_time_mean)
     entering = (1.0 - kept) * service_time_mean / interval

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy import signal, special
+from scipy import special
 from scipy.optimize import elementwise
 
 from autoscaler.queueing.elementwise import Array, Number, require, result
@@ -119,6 +119,8 @@ def modified_offered_load(arrival_rates: Array, step: float, service: ServiceLaw
     >>> modified_offered_load(rates, step=10.0, service=ExponentialService(10.0)).round(2).tolist()
     [10.0, 10.0, 16.32, 18.65, 19.5]
     """
+    from scipy import signal  # noqa: PLC0415 - it takes half a second to load, and little else needs it
+
     rates = np.asarray(arrival_rates, dtype=float)
     require(
         rates.ndim == 1 and len(rates) > 0 and np.all(rates >= 0), "arrival_rates >= 0, one row", rates.shape
