@@ -183,11 +183,20 @@ class DemandForecast:
         return float(counts) / self._policy.forecast_interval
 
     def _rate(self, wall_time: float) -> float:
-        """Forecast and nowcast together [1/s]."""
+        """Forecast and nowcast together [1/s].
+
+        What overrules a forecast is added to it: a surge at night does not multiply the day. Else, and
+        where less comes, the ratio says more.
+        """
         if self._nowcast is None:
             return 0.0
-        expected = self._expected_rate(wall_time)
-        return self._nowcast.rate.mean if expected is None else expected * self._nowcast.ratio.mean
+        expected, expected_now = self._expected_rate(wall_time), self._expected_rate(self._wall_time)
+        if expected is None or expected_now is None:
+            return self._nowcast.rate.mean
+        surplus = self._nowcast.rate.mean - expected_now
+        if self._nowcast.overruled and surplus > 0:
+            return expected + surplus
+        return expected * self._nowcast.ratio.mean
 
 
 class _CalmRate:
