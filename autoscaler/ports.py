@@ -90,7 +90,7 @@ class RequestListener(Protocol):
         """A slot is free again after `service_time` [s]; this or `returned`, once for each `started`."""
 
     def returned(self, request: Request, now: float) -> None:
-        """It gave its slot back unserved, for its server refused it; it waits again, and may be started anew."""
+        """It gave its slot back unserved, for its server refused it; it waits again."""
 
     def ended(self, request: Request, outcome: Outcome, now: float, reason: DropReason | None = None) -> None:
         """It ended; `reason` tells why if the queue let go of it."""

@@ -70,4 +70,6 @@ class Tick:
     """Nothing happened, but a time named by `next_wakeup` has come."""
 
 
-Event = Arrived | Cancelled | SlotFreed | Returned | ReplicaReady | ReplicaDraining | ReplicaLost | Closing | Tick
+Event = (
+    Arrived | Cancelled | SlotFreed | Returned | ReplicaReady | ReplicaDraining | ReplicaLost | Closing | Tick
+)

@@ -48,7 +48,7 @@ async def test_s15_a_retry_goes_to_another_replica_and_tries_are_bounded():
 
 
 async def test_a_refused_request_waits_for_the_slot_of_another_replica():
-    """Family: a replica dies while all others are busy; what would have gone to it is served a little later."""
+    """A replica dies while all others are busy; what would have gone to it is served a little later."""
 
     async def script(wire: UpstreamWire, request: Received) -> None:
         await asyncio.sleep(0.1)
