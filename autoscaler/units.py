@@ -12,17 +12,18 @@ from decimal import Decimal
 from fractions import Fraction
 from math import isfinite
 
-DURATION_FORM = "a time such as 250ms, 10s, 5m, 1h30m or 1d (a bare number is seconds)"
+DURATION_FORM = "a time such as 250ms, 10s, 5m, 1h30m, 1d or 4w (a bare number is seconds)"
 SIZE_FORM = "a size such as 512KiB, 64MiB or 1GB (a bare number is bytes)"
 RATE_FORM = "a rate such as 1.5/s, 60/min or 3600/h (a bare number is per second)"
 FRACTION_FORM = "a fraction such as 0.75 or 75%"
 ADDRESS_FORM = "an address such as 127.0.0.1:8080, [::1]:8080 or :8080 (every interface)"
 
 _NUMBER = r"\d+(?:\.\d*)?|\.\d+"
-_MILLISECONDS = {"d": 86_400_000, "h": 3_600_000, "min": 60_000, "m": 60_000, "s": 1_000, "ms": 1}
+_WEEK = 604_800_000
+_MILLISECONDS = {"w": _WEEK, "d": 86_400_000, "h": 3_600_000, "min": 60_000, "m": 60_000, "s": 1_000, "ms": 1}
 _SECONDS = {unit: Fraction(n, 1000) for unit, n in _MILLISECONDS.items()} | {"us": Fraction(1, 1_000_000)}
-_DURATION = re.compile(rf"(?:(?:{_NUMBER})\s*(?:ms|us|min|[dhms])\s*)+")
-_DURATION_PART = re.compile(rf"({_NUMBER})\s*(ms|us|min|[dhms])")
+_DURATION = re.compile(rf"(?:(?:{_NUMBER})\s*(?:ms|us|min|[wdhms])\s*)+")
+_DURATION_PART = re.compile(rf"({_NUMBER})\s*(ms|us|min|[wdhms])")
 _SIZE = re.compile(rf"({_NUMBER})\s*(?:([kmgt]?)(i?)b?)", re.IGNORECASE)
 _RATE = re.compile(rf"({_NUMBER})\s*/\s*(?:(ms|min|[dhms])|(second|minute|hour|day))")
 _LONG_NAMES = {"second": "s", "minute": "m", "hour": "h", "day": "d"}

@@ -38,6 +38,9 @@ _WAKEUP_MIN = 0.001
 _REFUSAL_PAUSE = 1.0
 """So long a replica that refused a connection gets nothing, unless its platform speaks first [s]."""
 
+_BREAK_PAUSE = 0.25
+"""So long one whose connection broke during a call gets nothing, unless its platform speaks first [s]."""
+
 _SERVICES_REMEMBERED = 50
 """The mean service time follows about so many last services [1]."""
 
@@ -117,7 +120,7 @@ class PoolDrive:
         for listener in self._listeners:
             listener.returned(grant.request, now)
         if refused:
-            self._withhold(grant.replica.id)
+            self._withhold(grant.replica.id, _REFUSAL_PAUSE)
         waiter = self._new_waiter(grant.request, owner)
         self._report(Returned(grant.lease, grant.request))
         self._forget_if_lost(grant.replica.id)
@@ -136,6 +139,13 @@ class PoolDrive:
             listener.ended(grant.request, outcome, now)
         self._report(SlotFreed(grant.lease))
         self._forget_if_lost(grant.replica.id)
+
+    def spare(self, grant: Grant) -> None:
+        """Give the replica of a call that broke nothing for a moment: its process may be ending.
+
+        Its platform knows within that moment; without it, what waits would be sent after what was lost.
+        """
+        self._withhold(grant.replica.id, _BREAK_PAUSE)
 
     def close(self) -> None:
         """Let nothing new in; what waits and what runs goes on."""
@@ -262,12 +272,12 @@ class PoolDrive:
             for listener in self._listeners:
                 listener.ended(waiter.request, Outcome.CANCELLED, now)
 
-    def _withhold(self, replica_id: str) -> None:
+    def _withhold(self, replica_id: str, pause: float) -> None:
         """Give a replica nothing for a moment, unless it gets nothing anyway."""
         ready = [load.replica_id for load in self._dispatcher.replicas if load.state is ReplicaState.READY]
         if replica_id in ready:
             self._report(ReplicaDraining(replica_id))
-            again = asyncio.get_running_loop().call_later(_REFUSAL_PAUSE, self._offer_again, replica_id)
+            again = asyncio.get_running_loop().call_later(pause, self._offer_again, replica_id)
             self._withheld[replica_id] = again
 
     def _offer_again(self, replica_id: str) -> None:

@@ -165,7 +165,7 @@ class _Handling:
                     raise Refused(replace(body.failure, executed="maybe")) from broken
                 tries += 1
                 if tries > self._door.options.retries_max or broken.executed != "no" or body.consumed:
-                    raise Refused(self._broke(broken)) from broken
+                    raise Refused(self._broke(route, broken)) from broken
                 self._grant = self._granted(
                     await route.drive.retry(self._slot, refused=broken.how == "connect")
                 )
@@ -179,7 +179,7 @@ class _Handling:
         try:
             await relay.run()
         except CallBroke as broken:
-            refusal = self._broke(broken)
+            refusal = self._broke(route, broken)
             if not relay.begun:
                 raise Refused(refusal) from broken
             relay.break_off(refusal)
@@ -203,11 +203,12 @@ class _Handling:
         self._relay.break_off(refusal)
         return self._relay.response
 
-    def _broke(self, broken: CallBroke) -> Refusal:
+    def _broke(self, route: Route, broken: CallBroke) -> Refusal:
         if broken.how == "late":
             self._outcome = Outcome.EXPIRED
             return Refusal(504, "upstream_timeout", str(broken), executed=broken.executed)
         self._outcome = Outcome.FAILED
+        route.drive.spare(self._slot)
         return Refusal(502, f"upstream_{broken.how}", str(broken), broken.executed, proxy_reason=broken.how)
 
     # -- small things

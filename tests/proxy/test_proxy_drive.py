@@ -215,6 +215,21 @@ async def test_a_replica_that_refused_is_offered_again_after_a_moment(monkeypatc
     drive.release(again, Outcome.COMPLETED)
 
 
+async def test_a_replica_whose_call_broke_is_spared_for_a_moment_so_that_what_waits_goes_elsewhere():
+    drive, facts = a_drive({"a": 1, "b": 1})
+    broken, other = await acquired(drive), await acquired(drive)
+    waiting = queued(drive)
+    await asyncio.sleep(0)
+    drive.spare(broken)
+    drive.release(broken, Outcome.FAILED)
+    assert not waiting.done()
+    drive.release(other, Outcome.COMPLETED)
+    grant = await waiting
+    assert grant.replica.id == other.replica.id
+    drive.release(grant, Outcome.COMPLETED)
+    facts.check_all_has_ended()
+
+
 @pytest.mark.parametrize("word", ["replica_draining", "replica_lost"])
 async def test_the_platform_has_the_last_word_on_a_replica_that_refused(monkeypatch, word):
     monkeypatch.setattr("autoscaler.proxy.drive._REFUSAL_PAUSE", 0.01)
