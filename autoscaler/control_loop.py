@@ -19,6 +19,8 @@ from autoscaler.scaling import Controller
 
 log = structlog.get_logger(__name__)
 
+_TRUSTED_INTERVALS = 3.0
+"""An interval so many times as long as it should be was slept through, and says nothing of the demand."""
 _OCCUPANCY_INTERVALS = 30  # of which the rolling occupancy is a mean
 
 
@@ -82,6 +84,7 @@ class ControlLoop:
         self._run_fit = run_fit
         self._fit: asyncio.Task[None] | None = None
         self._fleet: Fleet | None = None
+        self._told: int | None = None
         self._slots_before = 0
         self._recent: list[tuple[float, float]] = []
         self.state: ControlState | None = None
@@ -102,7 +105,7 @@ class ControlLoop:
     async def tick(self) -> None:
         """One interval: observe, decide, actuate; and start a fit if one is due."""
         now, wall_time = self._clock.now(), self._clock.wall_time()
-        observation = self._observe(now, wall_time)
+        observation = self._trusted(self._observe(now, wall_time))
         reachable = await self._ask_fleet()
         if self._fleet is None:
             return
@@ -118,11 +121,22 @@ class ControlLoop:
             _occupancy(self._recent[-1:]),
             _occupancy(self._recent),
         )
-        if isinstance(decision, ScaleTo):
+        if isinstance(decision, ScaleTo) and decision.desired != self._told:
             log.info("scale", pool=self._pool, desired=decision.desired, why=str(decision))
+        self._told = decision.desired
         if reachable and self._options.actuate:
             await self._actuate(decision)
         self._start_fit_if_due(now)
+
+    def _trusted(self, observation: Observation | None) -> Observation | None:
+        """Take an interval through which this program was stopped for one that was lost.
+
+        Nothing was counted meanwhile, so the demand would look small just before its backlog comes.
+        """
+        if observation is None or observation.interval <= _TRUSTED_INTERVALS * self._options.interval:
+            return observation
+        log.warning("this program stood still; the interval is not used", length=observation.interval)
+        return None
 
     def _remember(self, observation: Observation | None, fleet: Fleet) -> None:
         """Keep slot time in use and slot time there; slots are those between the last tick and this one."""

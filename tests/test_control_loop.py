@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -121,6 +122,17 @@ async def test_f4_a_lost_measurement_holds():
     assert (await world.platform.fleet()).ordered == before
 
 
+async def test_an_interval_that_was_slept_through_is_lost_and_lowers_nothing():
+    world = await started()
+    await world.tick(30)
+    before = (await world.platform.fleet()).ordered
+    inner = world.loop._observe
+    world.loop._observe = lambda now, wall: replace(inner(now, wall), interval=35.0, arrivals=1)
+    await world.tick(1)
+    assert world.decisions.kept[-1].reason is Reason.METRICS_LOST
+    assert (await world.platform.fleet()).ordered == before
+
+
 async def test_a_fit_that_is_due_is_run_and_adopted_and_one_that_fails_changes_nothing():
     policy = DecisionPolicy(season=200.0, forecast_interval=10.0, refit_interval=100.0)
     ran = []
@@ -137,6 +149,26 @@ async def test_a_fit_that_is_due_is_run_and_adopted_and_one_that_fails_changes_n
     assert len(ran) >= 3
     assert isinstance(ran[0], partial)
     assert world.decisions.kept[-1].numbers.forecast_rate == pytest.approx(2.0, rel=0.1)
+
+
+async def test_a_fit_that_never_ends_delays_no_decision_and_is_not_started_twice():
+    policy = DecisionPolicy(season=200.0, forecast_interval=10.0, refit_interval=100.0)
+    started_fits = 0
+
+    async def run_fit(job: Callable[[], Any], time_limit: float) -> Any:
+        nonlocal started_fits
+        started_fits += 1
+        await asyncio.Event().wait()
+
+    world = await started(policy=policy, run_fit=run_fit)
+    world.controller.warm(np.full(40, 20.0), 10.0, 1e6)
+    await world.tick(40)
+    assert (len(world.decisions.kept), started_fits) == (40, 1)
+    running = asyncio.create_task(world.loop.run())
+    await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert all("fit" not in task.get_name() for task in asyncio.all_tasks())
 
 
 async def test_occupancy_is_slot_time_in_use_over_slot_time_there():

@@ -3,7 +3,7 @@
 from autoscaler.control_loop import ControlLoop, ControlOptions
 from autoscaler.dispatch import Dispatcher
 from autoscaler.domain import Observation
-from autoscaler.fit_process import run_fit
+from autoscaler.fit_process import FitProcesses
 from autoscaler.platforms.local_process import LocalOptions, LocalProcesses
 from autoscaler.platforms.static import Static
 from autoscaler.ports import Clock, ModelServer
@@ -29,6 +29,7 @@ class Pool:
         history: History,
         metrics: Metrics,
         clock: Clock,
+        fits: FitProcesses,
     ) -> None:
         self.name = settings.name
         self.settings = settings
@@ -53,7 +54,7 @@ class Pool:
             [history, metrics],
             clock,
             control,
-            run_fit,
+            fits.run,
         )
         self.discovered = False
 
@@ -84,7 +85,7 @@ class Pool:
         controller = Controller(self.settings.objective, policy)
         interval = policy.forecast_interval
         end = self._clock.wall_time() // interval * interval
-        arrivals = self._history.arrivals(self.name, interval, end - policy.history_max, end)
+        arrivals = self._history.arrivals(self.name, interval, end - policy.history_bins * interval, end)
         controller.warm(arrivals, interval, end)
         return controller
 

@@ -1,8 +1,8 @@
 """The standalone program: proxy, controllers and admin listener in one process, from start to last byte.
 
 Start: the history is locked and the ports are taken before any replica is started, so that a second
-instance or a taken port ends at once and leaves nothing behind. Stop, on SIGTERM or Ctrl-C: say not ready,
-let what is in flight end, then end the replicas. A second signal does not wait.
+instance or a taken port ends at once and leaves nothing behind. Stop, on SIGTERM, Ctrl-C or the end of the
+terminal: say not ready, let what is in flight end, then end the replicas. A second signal does not wait.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from autoscaler.app.pool import Pool
 from autoscaler.app.status import program_status
 from autoscaler.clock import SystemClock
 from autoscaler.dashboard.admin import AdminSources, start_admin
+from autoscaler.fit_process import FitProcesses
 from autoscaler.proxy.server import PoolRoute, ProxyServer
 from autoscaler.settings import Settings
 from autoscaler.telemetry.exposition import Metrics
@@ -64,8 +65,10 @@ class _Program:
         self, undo: AsyncExitStack, history: History, metrics: Metrics, lag: LoopLag
     ) -> None:
         settings = self._settings
+        fits = FitProcesses()
         self._pools = [
-            Pool(pool, settings.control, history, metrics, self._clock) for pool in settings.pools.values()
+            Pool(pool, settings.control, history, metrics, self._clock, fits)
+            for pool in settings.pools.values()
         ]
         routes = [PoolRoute(pool.drive, pool.settings.route) for pool in self._pools]
         self._proxy = ProxyServer(settings.proxy, routes, self._clock)
@@ -97,9 +100,12 @@ class _Program:
             raise ended
 
     async def _start_pools_and_control(self) -> None:
-        async with asyncio.TaskGroup() as group:
-            for pool in self._pools:
-                group.create_task(_start_and_control(pool), name=f"pool {pool.name}")
+        try:
+            async with asyncio.TaskGroup() as group:
+                for pool in self._pools:
+                    group.create_task(_start_and_control(pool), name=f"pool {pool.name}")
+        except ExceptionGroup as group_error:
+            raise group_error.exceptions[0] from group_error
 
     async def _drain_unless_told_again(self, stop: "asyncio.Queue[signal.Signals]") -> None:
         if self._proxy is None:
@@ -133,9 +139,9 @@ async def _start_and_control(pool: Pool) -> None:
 
 
 def _stop_signals() -> "asyncio.Queue[signal.Signals]":
-    """Return a queue that every SIGTERM and SIGINT goes into from now on."""
+    """Return a queue that every signal to end goes into from now on."""
     signals: asyncio.Queue[signal.Signals] = asyncio.Queue()
     loop = asyncio.get_running_loop()
-    for each in (signal.SIGTERM, signal.SIGINT):
+    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(each, signals.put_nowait, each)
     return signals

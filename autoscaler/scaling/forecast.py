@@ -75,8 +75,7 @@ class DemandForecast:
     def __init__(self, policy: DecisionPolicy, forecaster: Forecaster) -> None:
         self._policy = policy
         self._template = pickle.dumps(forecaster)
-        bins_max = ceil(policy.history_max / policy.forecast_interval)
-        self._history = ArrivalHistory(policy.forecast_interval, bins_max)
+        self._history = ArrivalHistory(policy.forecast_interval, policy.history_bins)
         self._closed = 0  # bins closed so far
         self._forecaster: Forecaster | None = None
         self._path: NDArray[np.float64] = np.empty(0)  # counts predicted for the open bin and those after

@@ -1,6 +1,10 @@
 """The settings of the control path, in one value that is checked when it is made."""
 
 from dataclasses import dataclass
+from math import ceil
+
+_HISTORY_BINS_MAX = 50_000
+"""Half a year of 5 minutes; more makes a start slow and a fit no better [forecast intervals]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ class DecisionPolicy:
     refit_interval: float = 3_600.0
     """The forecast model is fitted anew after this [s]; between fits it is updated."""
     history_max: float = 28 * 86_400.0
-    """Older arrivals are not used for a fit [s]."""
+    """Older arrivals are not used for a fit [s]; nor are more than 50,000 forecast intervals."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.replicas_min <= self.replicas_max:
@@ -53,6 +57,11 @@ class DecisionPolicy:
             )
         if self.history_max < self.season:
             raise ValueError(f"need history_max >= season, got {self.history_max} and {self.season}")
+
+    @property
+    def history_bins(self) -> int:
+        """Forecast intervals that are kept for a fit [1]."""
+        return min(ceil(self.history_max / self.forecast_interval), _HISTORY_BINS_MAX)
 
     @property
     def season_length(self) -> int:

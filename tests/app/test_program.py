@@ -90,12 +90,13 @@ async def test_f15_a_program_killed_at_peak_is_followed_by_one_that_adopts_its_f
     assert second.replicas() == []
 
 
-async def test_a_drain_ends_what_is_in_flight_and_refuses_what_is_new(program):
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGHUP])
+async def test_a_drain_ends_what_is_in_flight_and_refuses_what_is_new(program, how):
     running = await program(service_time=1.0).start()
     async with aiohttp.ClientSession() as session:
         sent = [asyncio.create_task(post(session, running.url)) for _ in range(2)]
         await running.until(lambda pool: pool["slots"]["busy"] == 1 and pool["queue_depth"] == 1)
-        ended = asyncio.create_task(running.end(signal.SIGINT))
+        ended = asyncio.create_task(running.end(how))
         assert await asyncio.gather(*sent) == [200, 200]
         assert await ended == 0
     assert running.replicas() == []
@@ -122,6 +123,15 @@ async def test_a_taken_port_is_a_clear_error_and_starts_nothing(program):
     assert str(running.data) in running.complaint()
     assert "Traceback" not in running.complaint()
     assert running.replicas() == []
+
+
+async def test_a_state_folder_that_cannot_be_is_a_clear_error(program):
+    running = program()
+    running.config.write_text(running.config.read_text() + "state: /proc/nowhere\n")
+    running.launch()
+    assert await running.end(None) == 2
+    assert "/proc/nowhere" in running.complaint()
+    assert "Traceback" not in running.complaint()
 
 
 async def test_a_replica_that_cannot_start_is_told_and_the_client_gets_503(program):
