@@ -34,6 +34,8 @@ _ERROR_PRIOR_CV = 0.15
 _ERROR_PRIOR_LEAD_TIMES = 50.0  # of watching; a tail cannot be known from a few
 _ERROR_MEMORY_SEASONS = 2.0
 _PEAK_POINTS = 8
+_REBASE_MAX = 2.0
+_CONTRADICTING, _CONTRADICTING_MIN = 2.0, 10.0  # times what is explained, and at least so many requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,11 @@ class DemandForecast:
         overruling = self._nowcast.rate.mean if self._nowcast.overruled else None
         revised = self._calm.update(observation, _CALM_WINDOWS * memory, overruling)
         if self._forecaster is None and expected is not None:
-            self._nowcast.rebase(revised)
+            seen, explained = self._nowcast.matched_, self._nowcast.expected_
+            if overruling is None:
+                self._rebase(revised)
+            elif seen > 0 and explained > 0:
+                self._nowcast.rebase(seen / explained)  # the new mean explains what has surprised
         self._add(observation.arrivals, observation.interval, observation.wall_time)
 
     def learn_error(self, observation: Observation, lead_time: float, now: float) -> None:
@@ -160,8 +166,8 @@ class DemandForecast:
             self._forecaster.update(count)
             self._look_ahead()
         says = self._expected_rate(end_wall_time)
-        if self._nowcast is not None and said and says:
-            self._nowcast.rebase(says / said)  # the forecast has learned what the nowcast knew already
+        if said and says:
+            self._rebase(says / said)
 
     def _look_ahead(self, bins: int = 4) -> None:
         """Ask the forecaster for at least `bins` bins from the open one on."""
@@ -181,6 +187,15 @@ class DemandForecast:
         counts = np.interp(place + 1, np.arange(len(points)), points)  # straight lines between bin centres
         return float(counts) / self._policy.forecast_interval
 
+    def _rebase(self, factor: float) -> None:
+        """Tell the nowcast that the forecast has learned what it knew already.
+
+        One more bin moves a forecast little. Where it was next to nothing and is something now, the factor is
+        without bounds and would void all that the nowcast has seen.
+        """
+        if self._nowcast is not None:
+            self._nowcast.rebase(min(max(factor, 1 / _REBASE_MAX), _REBASE_MAX))
+
     def _rate(self, wall_time: float) -> float:
         """Forecast and nowcast together [1/s].
 
@@ -192,10 +207,24 @@ class DemandForecast:
         expected, expected_now = self._expected_rate(wall_time), self._expected_rate(self._wall_time)
         if expected is None or expected_now is None:
             return self._nowcast.rate.mean
-        surplus = self._nowcast.rate.mean - expected_now
-        if self._nowcast.overruled and surplus > 0:
-            return expected + surplus
-        return expected * self._nowcast.ratio.mean
+        ratio, rate_now = self._nowcast.ratio.mean, self._nowcast.rate.mean
+        if self._nowcast.overruled:
+            if rate_now > expected_now:
+                return expected + rate_now - expected_now
+            ratio = rate_now / expected_now if expected_now > 0 else 0.0
+        elif self._contradicted(self._nowcast):
+            return expected + (self._nowcast.matched_ - self._nowcast.expected_) / self._nowcast.time_
+        return expected * ratio
+
+    @staticmethod
+    def _contradicted(nowcast: Nowcast) -> bool:
+        """Whether far more came than forecast and nowcast together explain.
+
+        A last line of defence: were the noise of the counts overrated, or the prior too strong, the nowcast
+        would cling to a forecast that is plainly too low.
+        """
+        explained = nowcast.ratio.mean * nowcast.expected_
+        return nowcast.matched_ >= _CONTRADICTING_MIN and nowcast.matched_ > _CONTRADICTING * explained
 
 
 class _CalmRate:

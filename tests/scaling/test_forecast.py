@@ -63,6 +63,20 @@ def test_a_surge_in_a_quiet_hour_does_not_multiply_the_busy_one():
     assert 10.0 <= ahead <= 20.0  # in proportion it would be 80
 
 
+def test_a_forecast_of_nothing_where_something_comes_is_overruled_and_leaves_no_trace():
+    """Two bins of the season were empty (the program had just started); the next day they are not."""
+    demand = DemandForecast(POLICY, HoltWinters(season_length=60, trend=None))
+    counts = [0.0 if k % 60 < 3 else 60.0 for k in range(60 * 3)]
+    demand.warm(np.array(counts), 60.0, START)
+    job = demand.refit_due(now=0.0)
+    assert job is not None
+    demand.adopt(job())
+    lived(demand, 170.0, lambda t: 5.0)
+    assert demand.demand(lead_time=10.0, hold=0.0).lead.predicted >= 4.0
+    lived(demand, 1200.0, lambda t: 1.0)
+    assert demand.demand(lead_time=10.0, hold=0.0).lead.predicted == pytest.approx(1.0, rel=0.3)
+
+
 def test_without_a_season_the_rate_itself_is_followed():
     demand = DemandForecast(POLICY, HoltWinters(season_length=60))
     lived(demand, 600.0, lambda t: 4.0)
