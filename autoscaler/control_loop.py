@@ -122,7 +122,8 @@ class ControlLoop:
             _occupancy(self._recent),
         )
         if isinstance(decision, ScaleTo) and decision.desired != self._told:
-            log.info("scale", pool=self._pool, desired=decision.desired, why=str(decision))
+            done = "scale" if self._options.actuate else "recommended, carried out by nobody"
+            log.info(done, pool=self._pool, desired=decision.desired, why=str(decision))
         self._told = decision.desired
         if reachable and self._options.actuate:
             await self._actuate(decision)

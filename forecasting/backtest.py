@@ -4,13 +4,14 @@ The forecasters are fitted once, on the warm-up, and live through the rest as th
 steps that are asked for are scored, so the horizon that matters can be looked at alone.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from forecasting.distribution import Array
-from forecasting.forecaster import Forecaster, checked_history
+from forecasting.forecaster import Forecaster, History, checked_history
 from forecasting.naive import Persistence, SeasonalNaive
 from forecasting.scores import coverage, crps, mae, pinball
 
@@ -30,7 +31,9 @@ class StepScore:
     forecasts : int
         Forecasts scored: those whose count came and is known.
     mae, pinball_90, pinball_99, crps : float
-        Mean losses [requests per interval]; the point is the mean of the distribution.
+        Mean losses [requests per interval]; of points: what the forecaster said as one number.
+    pinball_90_error : float
+        Standard error of `pinball_90`, were the forecasts independent of each other.
     coverage_80, coverage_95 : float
         Fraction of counts inside the central 80 % and 95 % interval [1].
     """
@@ -40,13 +43,18 @@ class StepScore:
     mae: float
     pinball_90: float
     pinball_99: float
+    pinball_90_error: float
     crps: float
     coverage_80: float
     coverage_95: float
 
 
 def backtest(
-    forecasters: Mapping[str, Forecaster], history: Array, steps: Sequence[int], warm_up: int, stride: int = 1
+    forecasters: Mapping[str, Forecaster],
+    history: History,
+    steps: Sequence[int],
+    warm_up: int,
+    stride: int = 1,
 ) -> dict[str, tuple[StepScore, ...]]:
     """Score forecasters on the counts after the warm-up.
 
@@ -54,7 +62,7 @@ def backtest(
     ----------
     forecasters : mapping of name to Forecaster
         They are fitted to the warm-up here, and have lived through `history` afterwards.
-    history : Array, shape (n_intervals,)
+    history : Array, shape (n_intervals,), or Series
         Counts, oldest first; NaN = missing, and not scored.
     steps : sequence of int
         Steps ahead to score, each >= 1.
@@ -79,7 +87,7 @@ def backtest(
     origins = range(warm_up, len(counts) - max(steps) + 1, stride)
     if not origins:
         raise ValueError(f"need more than {warm_up + max(steps) - 1} counts, got {len(counts)}")
-    return {name: _score(each, counts, steps, origins) for name, each in forecasters.items()}
+    return {name: _score(each, history, counts, steps, origins) for name, each in forecasters.items()}
 
 
 def with_baselines(forecaster: Forecaster, season_length: int) -> dict[str, Forecaster]:
@@ -92,16 +100,15 @@ def with_baselines(forecaster: Forecaster, season_length: int) -> dict[str, Fore
 
 
 def _score(
-    forecaster: Forecaster, counts: Array, steps: Sequence[int], origins: range
+    forecaster: Forecaster, history: History, counts: Array, steps: Sequence[int], origins: range
 ) -> tuple[StepScore, ...]:
     said = np.empty((len(steps), len(origins), 1 + len(LEVELS)))
-    forecaster.fit(counts[: origins.start])
+    forecaster.fit(history[: origins.start])
     for t in range(origins.start, len(counts)):
         if t in origins:
-            ahead = forecaster.forecast(max(steps))
             for k, step in enumerate(steps):
-                distribution = ahead[step - 1]
-                said[k, origins.index(t), 0] = distribution.mean
+                distribution = forecaster.at(step)
+                said[k, origins.index(t), 0] = distribution.point
                 said[k, origins.index(t), 1:] = distribution.quantile(LEVELS)
         forecaster.update(counts[t])
     at = np.array(origins)
@@ -109,14 +116,22 @@ def _score(
 
 
 def _step_score(step: int, actual: Array, said: Array) -> StepScore:
-    mean, q90, q99, q10, q025, q975 = said[:, :6].T
+    point, q90, q99, q10, q025, q975 = said[:, :6].T
     return StepScore(
         step=step,
         forecasts=int((~np.isnan(actual)).sum()),
-        mae=mae(actual, mean),
+        mae=mae(actual, point),
         pinball_90=pinball(actual, q90, 0.9),
         pinball_99=pinball(actual, q99, 0.99),
+        pinball_90_error=_standard_error(actual, q90, 0.9),
         crps=crps(actual, said[:, 6:]),
         coverage_80=coverage(actual, q10, q90),
         coverage_95=coverage(actual, q025, q975),
     )
+
+
+def _standard_error(actual: Array, quantiles: Array, p: float) -> float:
+    known = ~np.isnan(actual)
+    over = (actual - quantiles)[known]
+    losses = np.maximum(p * over, (p - 1) * over)
+    return float(losses.std() / np.sqrt(max(len(losses), 1))) if len(losses) else math.nan

@@ -41,6 +41,8 @@ class Dispersion(Stateful):
         if not (total > 0 and exposure_before > EXPOSURE_MIN and exposure > EXPOSURE_MIN):
             return  # missing, or nothing to compare
         rate = total / (exposure_before + exposure)
+        if rate == 0:
+            return  # subnormal, and no count of anything
         difference = before / exposure_before - count / exposure
         sample = difference**2 / (1 / exposure_before + 1 / exposure) / rate
         self.samples_ = min(self.samples_ + 1, SAMPLES_MEMORY)

@@ -46,6 +46,11 @@ class PredictiveDistribution(ABC):
     mean: float
     variance: float
 
+    @property
+    def point(self) -> float:
+        """The one number that comes nearest: the mean, unless a forecaster has said another."""
+        return self.mean
+
     @overload
     def cdf(self, x: float) -> float: ...
     @overload
@@ -226,10 +231,13 @@ class Empirical(PredictiveDistribution):
         Values, in any order; a negative one counts as 0.
     weights : Array, shape (n_nodes,)
         Weights >= 0, not all 0; they are scaled to sum 1.
+    said : float, optional
+        What was forecast as a point, if that is not the mean.
     """
 
     nodes: Array
     weights: Array
+    said: float | None = None
     mean: float = field(init=False)
     variance: float = field(init=False)
 
@@ -252,6 +260,11 @@ class Empirical(PredictiveDistribution):
             ("variance", float((nodes - mean) ** 2 @ weights)),
         ):
             object.__setattr__(self, name, value)
+
+    @property
+    def point(self) -> float:
+        """What was forecast as a point, or the mean."""
+        return self.mean if self.said is None else self.said
 
     def sample(self, rng: np.random.Generator, size: int) -> Array:
         """Return `size` nodes, drawn by weight."""

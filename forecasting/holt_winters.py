@@ -106,7 +106,7 @@ class HoltWinters(PointForecaster):
         self.doubted_ = 0.0
         self.highest_ = 0.0
         self.idle_ = 0
-        self.errors_ = HorizonErrors()
+        super().__init__()
 
     def _history_max(self) -> int:
         return max(super()._history_max(), 3 * self.season_length)
@@ -125,7 +125,7 @@ class HoltWinters(PointForecaster):
             believed = self._believed(history[m:])
             self._begin(profile)
             self._estimate(believed)
-            self.errors_ = HorizonErrors()
+            self.errors_ = HorizonErrors(stride=self.errors_.stride)
         return history[m:]
 
     def _begin(self, profile: Array) -> None:

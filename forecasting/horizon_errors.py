@@ -8,30 +8,44 @@ compared with all that was said about it. The squared error e² at a step is mod
 φ and c come from running sums weighted by 1/μ, so that the total squared error is kept and the busy
 hours, which carry it, decide; relative errors of quiet nights, however large, do not. (Mean squared
 *relative* errors were tried first elsewhere and doubled the fleet.) A single error counts for at most
-`OUTLIER` standard deviations: one spike must not widen the forecasts of weeks.
+`OUTLIER` standard deviations: one spike must not widen the forecasts of weeks. Bad hours come together:
+a factor of the variance follows how large the last dozen errors were for their load.
+
+The errors themselves are kept in `PastErrors`, and give the distribution its shape.
 """
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from forecasting.distribution import Array
+from forecasting.distribution import Array, Empirical
 from forecasting.forecaster import Stateful
+from forecasting.past_errors import ROUNDING, PastErrors
 
 Steps = npt.NDArray[np.integer[Any]]
 """Steps ahead, each >= 1."""
+Mask = npt.NDArray[np.bool_]
 
 STEPS: Steps = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48])
 """Steps at which errors are kept; between them coefficients are interpolated, beyond the last it holds."""
 STEP_MAX = int(STEPS[-1])
 COLUMNS = np.arange(len(STEPS))
+ONES = np.ones(len(STEPS))
 OUTLIER = 4.0
 """Standard deviations beyond which an error is taken at this bound."""
 RELATIVE_ERROR_PRIOR = 0.3
 """c before anything was measured at a step; after n errors it weighs 1/(1 + n²)."""
 LOAD_MIN = 0.01
 """A load below this is taken as this in the sums [requests]."""
+VOLATILITY_MEMORY = 12.0
+"""Counts over which it is followed by how much errors are now larger or smaller than usual."""
+VOLATILITY_SHARE = 0.75
+"""So much of that is believed."""
+VOLATILITY_MAX = 16.0
+"""The most that a single error adds to that."""
 DETERMINANT_MIN = 1e-6
 """Below this (relative) the load was too even to tell φ and c apart; all goes to c."""
 
@@ -43,14 +57,22 @@ class HorizonErrors(Stateful):
     ----------
     memory : int
         Intervals after which an error has lost 63 % of its weight, >= 1.
+    stride : int
+        Of every so-manieth interval the errors themselves are kept, >= 1; see `PastErrors`.
     """
 
-    def __init__(self, memory: int = 1000) -> None:
+    def __init__(self, memory: int = 1000, stride: int = 1) -> None:
         if memory < 1:
             raise ValueError(f"need memory >= 1 interval, got {memory}")
         self.memory = memory
+        self.stride = stride
+        self.past_ = PastErrors(len(STEPS), stride)
         self.clock_ = 0
+        self.silent_ = 0  # intervals since the last one whose count came
+        self.scored_ = False
         self.said_ = np.full((STEP_MAX, len(STEPS)), np.nan)
+        self.volatility_ = np.ones(len(STEPS))  # squared, as are those said
+        self.said_volatility_ = np.ones((STEP_MAX, len(STEPS)))
         # Rows: n, Σμ, Σμ², Σμ³, Σe², Σe²μ; a column a step.
         self.sums_ = np.zeros((6, len(STEPS)))
 
@@ -62,27 +84,67 @@ class HorizonErrors(Stateful):
         float
             The largest error of one step ahead that is still to be believed [requests].
         """
-        points = self.said_[(self.clock_ - STEPS) % STEP_MAX, COLUMNS]
-        known = ~np.isnan(points)
-        points = np.where(known, points, 0.0)
+        self.scored_ = True
+        then = (self.clock_ - STEPS) % STEP_MAX
+        points = self.said_[then, COLUMNS]
+        self.past_.add(points, self.said_volatility_[then, COLUMNS], count)
+        known: Mask | None = None
+        if np.isnan(points.sum()):
+            known = ~np.isnan(points)
+            points = np.where(known, points, 0.0)
         load = np.maximum(points, LOAD_MIN)
         square = load * load
         sums = self.sums_
         typical = (sums[4] + RELATIVE_ERROR_PRIOR**2 * square) / (sums[1] + load) * load
-        bounds = OUTLIER**2 * (typical + 1.0)
+        bounds = OUTLIER**2 * typical + OUTLIER**2
         errors = np.minimum((count - points) ** 2, bounds)
-        news = np.array((np.ones_like(load), load, square, square * load, errors, errors * load))
-        self.sums_ = np.where(known, sums * (1 - 1 / self.memory) + news, sums)
-        if not known[0]:
-            return np.inf
+        news = np.array((ONES, load, square, square * load, errors, errors * load))
+        ratios = np.minimum(errors / (typical + ROUNDING), VOLATILITY_MAX)
+        followed = self.volatility_ + (ratios - self.volatility_) / VOLATILITY_MEMORY
+        learned = sums * (1 - 1 / self.memory) + news
+        if known is None:
+            self.sums_, self.volatility_ = learned, followed
+        else:
+            self.sums_ = np.where(known, learned, sums)
+            self.volatility_ = np.where(known, followed, self.volatility_)
+            if not known[0]:
+                return math.inf
         # Not less than the mean over all loads: at night a small error is a large one, and harmless.
-        mean_square = self.sums_[4, 0] / self.sums_[0, 0]
-        return float(max(bounds[0], OUTLIER**2 * (mean_square + 1.0)) ** 0.5)
+        mean_square = float(self.sums_[4, 0] / self.sums_[0, 0])
+        return math.sqrt(max(float(bounds[0]), OUTLIER**2 * (mean_square + 1.0)))
 
     def expect(self, points: Array) -> None:
         """Note what is expected at `STEPS` ahead of now, shape (n_steps,); one interval has passed."""
         self.said_[self.clock_ % STEP_MAX] = points
+        self.said_volatility_[self.clock_ % STEP_MAX] = self._scale()
+        self.silent_ = 0 if self.scored_ else self.silent_ + 1
+        self.scored_ = False
         self.clock_ += 1
+
+    def distributions(self, points: Array, steps: Steps) -> Iterator[Empirical]:
+        """Yield the predictive distribution of each step: its point, and errors of the shape of past ones.
+
+        Parameters
+        ----------
+        points : Array, shape (n,)
+            Point forecasts >= 0 [requests per interval].
+        steps : Steps, shape (n,)
+            Steps ahead, >= 1.
+        """
+        steps = steps + self.silent_  # the last known count is so much older
+        dispersion, relative = self.coefficients()
+        volatility = self._scale()
+        phi, c2 = np.interp(steps, STEPS, dispersion), np.interp(steps, STEPS, relative)
+        nearest = np.abs(STEPS - np.minimum(steps, STEP_MAX)[:, None]).argmin(axis=1)
+        for k, point, spread, error in zip(
+            nearest.tolist(), points.tolist(), phi.tolist(), c2.tolist(), strict=True
+        ):
+            deviations, weights = self.past_.law(k, point, spread, error, float(volatility[k]))
+            yield Empirical(point + deviations, weights, said=point)
+
+    def _scale(self) -> Array:
+        """Return the factor of the variance now: nearer to lately, which is noisy, than to usual."""
+        return np.asarray(1.0 + VOLATILITY_SHARE * (self.volatility_ - 1.0))
 
     def variances(self, means: Array, steps: Steps) -> Array:
         """Return the predictive variance of counts with the given means at the given steps ahead.

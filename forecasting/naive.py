@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from forecasting.distribution import Array
-from forecasting.horizon_errors import HorizonErrors, Steps
+from forecasting.horizon_errors import Steps
 from forecasting.point_forecaster import PointForecaster
 
 NAN = math.nan
@@ -19,7 +19,7 @@ class Persistence(PointForecaster):
 
     def __init__(self) -> None:
         self.last_ = NAN
-        self.errors_ = HorizonErrors()
+        super().__init__()
 
     def _start(self, history: Array) -> Array:
         self.last_ = NAN
@@ -53,7 +53,7 @@ class Level(PointForecaster):
         self.half_life = half_life
         self.level_ = NAN
         self.weight_ = 0.0
-        self.errors_ = HorizonErrors()
+        super().__init__()
 
     def _start(self, history: Array) -> Array:
         self.level_, self.weight_ = NAN, 0.0
@@ -85,7 +85,7 @@ class SeasonalNaive(PointForecaster):
         self.season_length = season_length
         self.phase_ = 0
         self.season_ = np.full(season_length, NAN)
-        self.errors_ = HorizonErrors()
+        super().__init__()
 
     def _history_max(self) -> int:
         return max(super()._history_max(), 3 * self.season_length)

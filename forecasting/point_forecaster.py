@@ -10,26 +10,25 @@ from typing import Self
 
 import numpy as np
 
-from forecasting.distribution import Array, NegativeBinomial, PredictiveDistribution
-from forecasting.forecaster import Forecaster, checked_count, checked_history
+from forecasting.distribution import Array, PredictiveDistribution
+from forecasting.forecaster import Forecaster, History, checked_count, checked_history
 from forecasting.horizon_errors import STEPS, HorizonErrors, Steps
+from forecasting.past_errors import PAST
 
 HISTORY_MAX = 8064
 """Counts, the newest, that a fit looks at: four weeks of five minutes; three seasons if that is more."""
 
 
 class PointForecaster(Forecaster):
-    """A forecaster whose predictive distribution is its point and the errors of its points.
+    """A forecaster whose predictive distribution is its point and the errors of its points."""
 
-    The distribution is negative binomial, with the variance of `HorizonErrors`.
-    """
+    def __init__(self) -> None:
+        self.errors_ = HorizonErrors()
 
-    errors_: HorizonErrors
-
-    def fit(self, history: Array) -> Self:
+    def fit(self, history: History) -> Self:
         """Forget, start from the oldest counts, and live through the rest; see `Forecaster.fit`."""
         counts = checked_history(history)[-self._history_max() :]
-        self.errors_ = HorizonErrors()
+        self.errors_ = HorizonErrors(stride=max(math.ceil(len(counts) / PAST), 1))
         for count in self._start(counts).tolist():
             self._live(count)
         return self
@@ -39,18 +38,21 @@ class PointForecaster(Forecaster):
         self._live(checked_count(count))
 
     def forecast(self, horizon: int) -> list[PredictiveDistribution]:
-        """Return a negative binomial distribution per step; see `Forecaster.forecast`."""
+        """Return an empirical distribution per step; see `Forecaster.forecast`."""
+        return self._ahead_of(horizon, 1)
+
+    def at(self, step: int) -> PredictiveDistribution:
+        """Return the distribution of the count `step` >= 1 intervals ahead alone; see `forecast`."""
+        return self._ahead_of(step, step)[0]
+
+    def _ahead_of(self, horizon: int, first: int) -> list[PredictiveDistribution]:
         if horizon < 1:
             raise ValueError(f"need horizon >= 1 step, got {horizon}")
-        steps = np.arange(1, horizon + 1)
-        means = self._points(steps)
-        if np.isnan(means).any():
+        steps = np.arange(first, horizon + 1)
+        points = self._points(steps)
+        if np.isnan(points).any():
             raise ValueError(f"{type(self).__name__} has seen no count yet; call fit or update first")
-        variances = self.errors_.variances(means, steps)
-        return [
-            NegativeBinomial(mean, variance)
-            for mean, variance in zip(means.tolist(), variances.tolist(), strict=True)
-        ]
+        return list(self.errors_.distributions(points, steps))
 
     def _live(self, count: float) -> float:
         """Judge what was said of this count, learn it, say what is next; return the bound to its error."""

@@ -69,6 +69,13 @@ class Series:
     def __len__(self) -> int:
         return len(self.values)
 
+    def __getitem__(self, part: slice) -> "Series":
+        """Return consecutive counts as a series of their own, which begins when the first of them did."""
+        first, _, step = part.indices(len(self))
+        if step != 1:
+            raise ValueError(f"need neighbours, got every {step}th count; use resample to join them")
+        return Series(self.values[part], self.interval, self.start + first * self.interval)
+
     def __repr__(self) -> str:
         gaps = int(np.isnan(self.values).sum())
         return f"<Series n={len(self)} interval={self.interval:g}s start={self.start:.0f} missing={gaps}>"

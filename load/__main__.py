@@ -1,25 +1,17 @@
 """`python -m load send …`: load a server of yours. `python -m load demo`: the main job on this machine."""
 
-import typer
-
-from load.demo.command import demo
-from load.send import send
-
-app = typer.Typer(
-    help="Load for inference servers, and the demo.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-app.command()(send)
-app.command()(demo)
+import sys
 
 
-@app.callback()
-def _commands() -> None:
-    """Load for inference servers, and the demo."""
+def main() -> None:
+    """Run the command line; Ctrl-C ends it quietly, even while its parts are still being imported."""
+    try:
+        from load.commands import app  # noqa: PLC0415 - so that it can be interrupted
+
+        app(prog_name="python -m load")
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 if __name__ == "__main__":
-    app()
+    main()

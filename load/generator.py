@@ -167,7 +167,7 @@ class Generator:
                     record.bytes_received += len(chunk)
         except TimeoutError:  # before OSError and ClientError, of which it is one
             record.error = "timeout"
-        except (aiohttp.ClientError, OSError) as error:
+        except Exception as error:  # whatever it is, this request failed, and its record must say so
             record.error = in_few_words(error)
         record.end = self.elapsed()
 

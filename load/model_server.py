@@ -9,7 +9,9 @@ import argparse
 import asyncio
 import os
 import signal
+import socket
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
@@ -17,8 +19,14 @@ from aiohttp import web
 
 from load.services import ServiceLaw, lognormal
 
+DAY = 86_400.0  # [s]
+PORT_MAX = 65_535
+SLOTS_MAX = 1_000_000
+SEED_MAX = 2**64 - 1
+SCV_MAX = 100.0
 BODY_MAX = 64 * 2**20  # [bytes]
 DRAIN_MAX = 60.0  # [s]
+CAN_BE_MENDED = 2  # exit code of what the user can mend
 
 
 class EmulatedAccelerator:
@@ -84,37 +92,50 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     """Return what the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m load.model_server", description=__doc__.splitlines()[0])
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on [%(default)s]")
-    parser.add_argument("--port", type=int, required=True, help="port to listen on")
+    parser.add_argument("--port", type=_whole(1, PORT_MAX), required=True, help="port to listen on")
     parser.add_argument(
-        "--slots", type=_at_least_one, default=1, help="requests served at a time [%(default)s]"
+        "--slots", type=_whole(1, SLOTS_MAX), default=1, help="requests served at a time [%(default)s]"
     )
     parser.add_argument(
-        "--service-time", type=_at_least_zero, default=0.5, help="mean service time [s, %(default)s]"
+        "--service-time", type=_number(DAY), default=0.5, help="mean service time [s, %(default)s]"
     )
     parser.add_argument(
-        "--scv", type=_at_least_zero, default=0.5, help="variance / mean² of it [%(default)s]"
+        "--scv", type=_number(SCV_MAX), default=0.5, help="variance / mean² of it [%(default)s]"
     )
     parser.add_argument(
-        "--start-delay", type=_at_least_zero, default=0.0, help="time until ready [s, %(default)s]"
+        "--start-delay", type=_number(DAY), default=0.0, help="time until ready [s, %(default)s]"
     )
     parser.add_argument(
-        "--seed", type=int, default=None, help="of the service times; without it every run differs"
+        "--seed",
+        type=_whole(0, SEED_MAX),
+        default=None,
+        help="of the service times; without it every run differs",
     )
     return parser.parse_args(arguments)
 
 
-def _at_least_zero(text: str) -> float:
-    number = float(text)
-    if not 0 <= number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text}: needs a number >= 0")
-    return number
+def _number(most: float) -> Callable[[str], float]:
+    """Return a reader of numbers from 0 to `most`."""
+
+    def read(text: str) -> float:
+        with suppress(ValueError):
+            if 0 <= (number := float(text)) <= most:
+                return number
+        raise argparse.ArgumentTypeError(f"{text!r}: write a number between 0 and {most:,g}")
+
+    return read
 
 
-def _at_least_one(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text}: needs a whole number >= 1")
-    return number
+def _whole(least: int, most: int) -> Callable[[str], int]:
+    """Return a reader of whole numbers from `least` to `most`."""
+
+    def read(text: str) -> int:
+        with suppress(ValueError):
+            if least <= (number := int(text)) <= most:
+                return number
+        raise argparse.ArgumentTypeError(f"{text!r}: write a whole number between {least} and {most}")
+
+    return read
 
 
 def main() -> int:
@@ -123,11 +144,18 @@ def main() -> int:
     with suppress(KeyboardInterrupt):
         try:
             asyncio.run(serve(arguments))
-        except OSError as error:
-            reason = os.strerror(error.errno or 0)
-            print(f"cannot listen on {arguments.host}:{arguments.port}: {reason}", file=sys.stderr)
-            return 1
+        except (OSError, UnicodeError) as error:  # of a host name that is none
+            at = f"{arguments.host}:{arguments.port}"
+            print(f"cannot listen on {at}: {_reason(error)}; give another --host or --port", file=sys.stderr)
+            return CAN_BE_MENDED
     return 0
+
+
+def _reason(error: OSError | UnicodeError) -> str:
+    """Say what broke; asyncio wraps the words of the system in its own, those of the resolver are fine."""
+    if isinstance(error, OSError) and not isinstance(error, socket.gaierror):
+        return os.strerror(error.errno or 0)
+    return error.strerror or "unknown host" if isinstance(error, socket.gaierror) else "no name of a host"
 
 
 if __name__ == "__main__":

@@ -3,10 +3,11 @@
 import asyncio
 import dataclasses
 import json
+import re
 import resource
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +21,7 @@ from rich.console import Console, Group
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from autoscaler.units import parse_duration, parse_rate
+from autoscaler.cli.option_values import DAY, SEED_MAX, a_duration, a_number, a_rate, a_whole_number
 from load import arrivals
 from load.generator import Generator, Outgoing
 from load.summary import Summary, summarize
@@ -29,6 +30,8 @@ from load.traces import TraceError, read_arrivals
 REQUESTS_MAX = 1_000_000  # of one run; a record of each is kept
 INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
 REFRESH = 0.25  # of the progress line [s]
+TOKEN = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)  # what a method or the name of a header may be: RFC 9110
+CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")  # what the value of a header may not have
 
 
 class Law(StrEnum):
@@ -38,35 +41,32 @@ class Law(StrEnum):
     CONSTANT = "constant"
 
 
-def _quantity(parse: Callable[[object], float]) -> Callable[[str], float]:
-    def parsed(text: str) -> float:
-        try:
-            return parse(text)
-        except ValueError as error:
-            raise typer.BadParameter(f"{text!r}: write {error}.") from error
-
-    return parsed
-
-
-_rate, _duration = _quantity(parse_rate), _quantity(parse_duration)
-
-
 def send(
     url: Annotated[str, typer.Argument(help="Where to send, e.g. http://127.0.0.1:8080/v1/embeddings.")],
     rate: Annotated[
         float | None,
-        typer.Option(parser=_rate, metavar="RATE", help="Requests in a time, e.g. 5/s or 90/min. [1/s]"),
+        typer.Option(
+            parser=a_rate(1e-6, 1e6), metavar="RATE", help="Requests in a time, e.g. 5/s or 90/min. [1/s]"
+        ),
     ] = None,
     duration: Annotated[
         float | None,
-        typer.Option("--for", parser=_duration, metavar="TIME", help="How long to send, e.g. 30s. [30s]"),
+        typer.Option(
+            "--for",
+            parser=a_duration(1e-3, 28 * DAY),
+            metavar="TIME",
+            help="How long to send, e.g. 30s. [30s]",
+        ),
     ] = None,
     law: Annotated[Law, typer.Option(help="Spacing: random and independent, or even.")] = Law.POISSON,
     trace: Annotated[
         Path | None,
         typer.Option(help="Send at the times of this trace (CSV, may be gzip) instead of --rate."),
     ] = None,
-    speed: Annotated[float, typer.Option(help="Replay the trace so many times as fast.", min=1e-9)] = 1.0,
+    speed: Annotated[
+        float,
+        typer.Option(parser=a_number(1e-9, 1e9), metavar="N", help="Replay the trace so many times as fast."),
+    ] = 1.0,
     method: Annotated[str | None, typer.Option(help="GET, POST, … [POST with a body, else GET]")] = None,
     body: Annotated[
         str | None, typer.Option(help="Body as text, or @FILE, or @- for standard input.")
@@ -76,9 +76,15 @@ def send(
         typer.Option(help="'Name: value', may be repeated. A body is application/json by default."),
     ] = None,
     timeout: Annotated[
-        float, typer.Option(parser=_duration, metavar="TIME", help="When to give a request up.")
+        float,
+        typer.Option(parser=a_duration(1e-3, DAY), metavar="TIME", help="When to give a request up."),
     ] = "60s",  # type: ignore[assignment]  # typer parses defaults too
-    seed: Annotated[int | None, typer.Option(help="Makes the arrivals the same every time.")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            parser=a_whole_number(0, SEED_MAX), metavar="N", help="Makes the arrivals the same every time."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Send requests to a server of yours at times fixed beforehand, and tell what it did.
@@ -108,20 +114,32 @@ def send(
 
 
 def _outgoing(url: str, method: str | None, body: str | None, header: Sequence[str]) -> Outgoing:
-    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+    if not _is_address(url):
         raise typer.BadParameter(
             f"{url!r}: write an address such as http://127.0.0.1:8080/path.", param_hint="URL"
         )
     headers = {}
     for line in header:
         name, colon, value = line.partition(":")
-        if not colon or not name.strip():
-            raise typer.BadParameter(f"{line!r}: write 'Name: value'.", param_hint="--header")
+        if not colon or not TOKEN.fullmatch(name.strip()) or CONTROL.search(value.strip()):
+            raise typer.BadParameter(
+                f"{line!r}: write 'Name: value', in one line, no spaces in the name.", param_hint="--header"
+            )
         headers[name.strip()] = value.strip()
+    if method is not None and not TOKEN.fullmatch(method):
+        raise typer.BadParameter(f"{method!r}: write one word such as GET or POST.", param_hint="--method")
     content = _body(body)
     if content is not None and "content-type" not in {name.lower() for name in headers}:
         headers["Content-Type"] = "application/json"
     return Outgoing(url, (method or ("GET" if content is None else "POST")).upper(), headers, content)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # no IPv6 address in the brackets, or no port after the colon
+        return False
 
 
 def _body(given: str | None) -> bytes | None:

@@ -16,6 +16,7 @@ import numpy as np
 from load.arrivals import of_counts
 
 GZIP = b"\x1f\x8b"
+REQUESTS_MAX = 50_000_000  # of one trace; all their times are drawn at once
 SERIES_COLUMNS = ("start_s", "interval_s", "requests")
 
 
@@ -29,7 +30,7 @@ def read_arrivals(path: Path, rng: np.random.Generator) -> np.ndarray:
     Raises
     ------
     TraceError
-        If it cannot be read, has other columns, or a value that is no number >= 0.
+        If it cannot be read, has other columns, a value that is no number >= 0, or too many requests.
     """
     try:
         columns, rows = _read(path)
@@ -42,6 +43,11 @@ def read_arrivals(path: Path, rng: np.random.Generator) -> np.ndarray:
         starts, interval, counts = (
             _numbers(path, rows, columns.index(name), name) for name in SERIES_COLUMNS
         )
+        if counts.sum() > REQUESTS_MAX:
+            raise TraceError(
+                f"{path}: has {counts.sum():,.10g} requests, more than {REQUESTS_MAX:,}; "
+                "cut it, or scale its counts down"
+            )
         return of_counts(starts - starts[:1], interval, np.rint(counts).astype(int), rng)
     raise TraceError(
         f"{path}: has the columns {', '.join(columns)[:80] or '(none)'}; "

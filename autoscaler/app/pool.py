@@ -1,5 +1,7 @@
 """One pool, joined: queue, replicas, control loop, and what listens to them."""
 
+from dataclasses import replace
+
 from autoscaler.control_loop import ControlLoop, ControlOptions
 from autoscaler.dispatch import Dispatcher
 from autoscaler.domain import Observation
@@ -53,7 +55,8 @@ class Pool:
             self._observe,
             [history, metrics],
             clock,
-            control,
+            # Nobody carries anything out on servers that somebody else runs.
+            replace(control, actuate=control.actuate and isinstance(self.platform, LocalProcesses)),
             fits.run,
         )
         self.discovered = False
@@ -66,6 +69,15 @@ class Pool:
         policy = self.settings.policy
         wanted = max(fleet.ordered, policy.replicas_min, self._last_size())
         await self.platform.scale_to(min(wanted, policy.replicas_max))
+
+    @property
+    def not_ready(self) -> str | None:
+        """Why its requests would only wait now; None if they would not, or if it may be asleep."""
+        if not self.discovered:
+            return f"pool {self.name}: looking for its replicas"
+        if self.settings.policy.replicas_min > 0 and not self.drive.snapshot().slots:
+            return f"pool {self.name}: no replica is ready"
+        return None
 
     async def stop(self) -> None:
         """End the replicas that were started here, and the connections to them."""

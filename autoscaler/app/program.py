@@ -98,6 +98,7 @@ class _Program:
         ended, _ = await asyncio.gather(working, stopping, return_exceptions=True)
         if isinstance(ended, Exception):
             raise ended
+        log.info("drained; ending the replicas")
 
     async def _start_pools_and_control(self) -> None:
         try:
@@ -122,10 +123,7 @@ class _Program:
         reasons = []
         if self._proxy is None or not self._proxy.ready:
             reasons.append("draining")
-        reasons += [
-            f"pool {pool.name}: looking for its replicas" for pool in self._pools if not pool.discovered
-        ]
-        return reasons
+        return reasons + [pool.not_ready for pool in self._pools if pool.not_ready]
 
     def _status(self, lag: LoopLag) -> Status:
         return program_status(

@@ -13,9 +13,11 @@ from typing import Annotated
 import typer
 
 from autoscaler import __version__
+from autoscaler.cli.forecast import forecast
+from autoscaler.cli.history import history_commands
+from autoscaler.cli.option_values import DAY, SEED_MAX, a_duration, a_number, a_whole_number
 from autoscaler.cli.plan import plan
 from autoscaler.errors import AutoscalerError, SettingsError, UsageError
-from autoscaler.units import parse_duration
 
 _ADMIN_URL = "http://127.0.0.1:8082"
 _CAN_BE_MENDED = 2
@@ -88,7 +90,8 @@ def explain(
     ] = None,
     pool: Pool = None,
     last: Annotated[
-        int, typer.Option("--last", metavar="N", min=1, max=1000, help="So many decisions.")
+        int,
+        typer.Option("--last", parser=a_whole_number(1, 1000), metavar="N", help="So many decisions."),
     ] = 20,
     as_json: Json = False,
 ) -> None:
@@ -121,21 +124,46 @@ def replay(
         Path, typer.Argument(metavar="SERIES", help="CSV with start_s and requests, plain or gzip.")
     ],
     service_time: Annotated[
-        float, typer.Option("--service-time", parser=parse_duration, metavar="TIME", help="Mean: 10s.")
+        float,
+        typer.Option("--service-time", parser=a_duration(1e-3, DAY), metavar="TIME", help="Mean: 10s."),
     ],
-    service_scv: Annotated[float, typer.Option(min=0.0, help="Variance / mean² of service times.")] = 1.0,
-    slots: Annotated[int, typer.Option(min=1, help="Requests a replica serves at a time.")] = 1,
+    service_scv: Annotated[
+        float,
+        typer.Option(parser=a_number(0.0, 100.0), metavar="N", help="Variance / mean² of service times."),
+    ] = 1.0,
+    slots: Annotated[
+        int,
+        typer.Option(
+            parser=a_whole_number(1, 10_000), metavar="N", help="Requests a replica serves at a time."
+        ),
+    ] = 1,
     cold_start: Annotated[
-        float, typer.Option(parser=parse_duration, metavar="TIME", help="Mean start of a replica.")
+        float, typer.Option(parser=a_duration(0.0, DAY), metavar="TIME", help="Mean start of a replica.")
     ] = 120.0,
     wait: Annotated[
-        float, typer.Option(parser=parse_duration, metavar="TIME", help="The wait still good.")
+        float, typer.Option(parser=a_duration(0.0, DAY), metavar="TIME", help="The wait still good.")
     ] = 5.0,
     history: Annotated[
-        float, typer.Option(parser=parse_duration, metavar="TIME", help="So much of it is known before.")
+        float,
+        typer.Option(
+            parser=a_duration(0.0, 3660 * DAY), metavar="TIME", help="So much of it is known before."
+        ),
     ] = 0.0,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            parser=a_duration(1e-3, 366 * DAY),
+            metavar="TIME",
+            help="How long a row counted, where the file has counts without times.",
+        ),
+    ] = None,
     seed: Annotated[
-        int, typer.Option(min=0, help="Of arrivals within an interval, services and starts.")
+        int,
+        typer.Option(
+            parser=a_whole_number(0, SEED_MAX),
+            metavar="N",
+            help="Of arrivals within an interval, services and starts.",
+        ),
     ] = 0,
     as_json: Json = False,
 ) -> None:
@@ -150,6 +178,7 @@ def replay(
         seed,
         as_json,
         history=history,
+        interval=interval,
         wait=wait,
         service_time_mean=service_time,
         service_scv=service_scv,
@@ -159,6 +188,8 @@ def replay(
 
 
 app.command()(plan)
+app.command()(forecast)
+app.add_typer(history_commands)
 
 
 def _print_version(asked: bool) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from autoscaler.cli.admin_client import ask
+from autoscaler.cli.admin_client import ask, not_ours
 from autoscaler.dashboard.explain import sentences
 from autoscaler.errors import UsageError
 from autoscaler.telemetry.decision_codec import DecisionRecord, record_from_plain, record_to_plain
@@ -44,7 +44,7 @@ def _records(source: Source, pool: str | None, last: int) -> list[DecisionRecord
     try:
         return [record_from_plain(plain) for plain in json.loads(answer)["decisions"]]
     except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{source.url}: answers, but not as an admin listener of this program") from error
+        raise not_ours(source.url) from error
 
 
 def _history_of(config: Path, pool: str | None) -> Path:

@@ -1,6 +1,5 @@
 """`autoscaler plan`: from what was typed to an answer on the screen, as JSON, or as a picture."""
 
-import importlib.util
 import json
 import math
 import sys
@@ -17,21 +16,21 @@ from rich.progress import Progress
 from autoscaler.cli.plan_show import console, show_answer, show_day, show_notes, show_pools, span_in_words
 from autoscaler.cli.plan_values import Values, Wrong, question_of, read_values
 from autoscaler.cli.plan_words import READERS
+from autoscaler.cli.plot_file import check_plot, draw
 from autoscaler.errors import UsageError
 from autoscaler.plan.answer import Answer, answer
 from autoscaler.plan.curve import curve_of
 from autoscaler.plan.day import Day, day_of
+from autoscaler.plan.one_by_one import OneByOne
 from autoscaler.plan.plain import answer_as_plain, finite
 from autoscaler.plan.pools import answer_pools
 from autoscaler.plan.question import Question
-from autoscaler.plan.service import OneByOne
 from autoscaler.plan.traffic import Profile, arrival_scv, profile_of
 from autoscaler.plan.words import duration, rate
 from autoscaler.telemetry.traffic import Traffic
 from autoscaler.telemetry.traffic_file import read_traffic
 from autoscaler.telemetry.traffic_file_durations import UNITS
 
-_PICTURES = {".png": "matplotlib", ".html": "plotly"}
 _HOW_LONG = "say how long a request takes in a slot, as 10s, or give a batching or a step line"
 _OF_FILES = ("from_", "interval", "duration_unit", "pools", "pool")
 
@@ -52,7 +51,7 @@ def run_plan(given: Mapping[str, Any], output: Output) -> None:
     UsageError
         If it is impossible; the text names the option, the value and the remedy.
     """
-    _check_plot(output.plot)
+    check_plot(output.plot)
     files = {name: given[name] for name in _OF_FILES if name in given}
     words = {name: word for name, word in given.items() if name not in _OF_FILES}
     _check_files(files)
@@ -255,31 +254,18 @@ def _draw(found: Answer, output: Output) -> None:
     if output.plot is None:
         return
     curve = curve_of(found)
-    try:
-        if output.plot.suffix.lower() == ".png":
-            from autoscaler.plan.picture_png import write_png  # noqa: PLC0415 - an optional library
 
-            write_png(curve, output.plot)
-        else:
-            from autoscaler.plan.picture_html import write_html  # noqa: PLC0415 - an optional library
+    def png(path: Path) -> None:
+        from autoscaler.plan.picture_png import write_png  # noqa: PLC0415 - an optional library
 
-            write_html(curve, output.plot)
-    except OSError as error:
-        raise UsageError(f"--plot {output.plot}: cannot be written: {error.strerror}") from error
-    typer.echo(f"{output.plot} written", err=True)
+        write_png(curve, path)
 
+    def html(path: Path) -> None:
+        from autoscaler.plan.picture_html import write_html  # noqa: PLC0415 - an optional library
 
-def _check_plot(plot: Path | None) -> None:
-    """Raise UsageError before anything is computed, if the picture could not be drawn."""
-    if plot is None:
-        return
-    library = _PICTURES.get(plot.suffix.lower())
-    if library is None:
-        raise UsageError(f"--plot {plot}: a file that ends in {' or '.join(_PICTURES)}")
-    if importlib.util.find_spec(library) is None:
-        raise UsageError(
-            f"--plot {plot}: needs {library}; install it with: pip install 'inference-autoscaler[plot]'"
-        )
+        write_html(curve, path)
+
+    draw(output.plot, png, html)
 
 
 def _check_files(files: Mapping[str, Any]) -> None:

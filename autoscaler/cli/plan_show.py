@@ -30,6 +30,8 @@ _CHOSEN, _QUIET, _WARNING = "bold", "bright_black", "yellow"
 _WIDTH_OF_PIPE = 160
 """Columns of what goes into a file or a pipe, which has no width of its own."""
 _BAR = 24
+_NEVER = 1e-9
+"""Probabilities below are shown as 0."""
 _MORE: dict[str, tuple[str, Callable[[float], str]]] = {
     "fraction_lost": ("give up", percent),
     "batch_mean": ("batch", lambda size: f"{size:.1f}"),
@@ -210,7 +212,9 @@ def _bar(share: float, answer: Answer) -> Text:
 
 
 def _probability(probability: float) -> str:
-    return f"{probability:.3f}" if probability >= 0.0005 or probability == 0 else f"{probability:.0e}"
+    if probability < 0.0005:
+        return "<0.001" if probability > _NEVER else "0"
+    return f"{probability:.3f}"
 
 
 def _waits(row: Row) -> list[str]:

@@ -8,15 +8,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from autoscaler.cli.plan_words import READERS
+from autoscaler.plan.answer import first_stable
+from autoscaler.plan.one_by_one import Impatient, OneByOne
 from autoscaler.plan.question import Band, Question, WaitBound
-from autoscaler.plan.service import Batches, Continuous, Impatient, OneByOne, Service
+from autoscaler.plan.service import Service
+from autoscaler.plan.together import Batches, Continuous
+from autoscaler.plan.words import rate as in_words
 from autoscaler.queueing.bulk import SERVICE_SCV_MIN, BatchLine
 from autoscaler.queueing.continuous_batching import StepLine, slots_for_time_per_token
+from autoscaler.units import format_duration
 
 Values = Mapping[str, Any]
 """Read values, by the name of their option."""
 
 _ERLANGS_MAX = 1e7
+_REQUESTS_AT_ONCE_MAX = 200_000
+"""With continuous batching, in the fewest replicas that do the work: more is not computed."""
 _BATCH, _STEP = ("batch_alpha", "batch_beta", "batch_max"), ("step_alpha", "step_beta", "tokens_out")
 
 
@@ -62,10 +69,7 @@ def question_of(values: Values) -> Question:
     service = service_of(values)
     price, currency = values.get("price", (None, ""))
     rate = values["arrival_rate"]
-    if rate / service.capacity > _ERLANGS_MAX:
-        raise Wrong(
-            "arrival_rate", f"less than {_ERLANGS_MAX:,.0f} replicas' work; check its unit", f"{rate:g}/s"
-        )
+    _check_size(rate, service, most)
     return Question(
         rate,
         service,
@@ -76,6 +80,22 @@ def question_of(values: Values) -> Question:
         price,
         currency,
     )
+
+
+def _check_size(rate: float, service: Service, replicas_max: int | None) -> None:
+    """Raise Wrong if the fleet would be larger than can be computed, or than is allowed."""
+    bound = _ERLANGS_MAX
+    if isinstance(service, Continuous):
+        bound = _REQUESTS_AT_ONCE_MAX / service.slots_per_replica
+    if rate > bound * service.capacity:
+        limit = f"{in_words(bound * service.capacity)}, the work of {bound:,.0f} replicas"
+        raise Wrong("arrival_rate", f"less than {limit}; check its unit", f"{rate:g}/s")
+    enough = first_stable(service, rate)
+    if replicas_max is not None and replicas_max < enough:
+        carried = f"{replicas_max * service.capacity:.4g}/s of the {rate:.4g}/s that come"
+        raise Wrong(
+            "replicas_max", f"so many can carry {carried}; it takes at least {enough:,}", replicas_max
+        )
 
 
 def service_of(values: Values) -> Service:
@@ -149,7 +169,16 @@ def _slots(line: StepLine, token_time: float) -> int:
     if slots < 1:
         alone = float(line.time_per_token(1))
         raise Wrong(
-            "token_time", f"at least {alone:.4g}s: that is what a request takes that is alone", token_time
+            "token_time",
+            f"at least {alone:.4g}s: that is what a request takes that is alone",
+            format_duration(token_time),
+        )
+    if slots > _REQUESTS_AT_ONCE_MAX:
+        raise Wrong(
+            "token_time",
+            f"less: so long for a token would let in more than {_REQUESTS_AT_ONCE_MAX:,} requests at once; "
+            "or say how many, as slots",
+            format_duration(token_time),
         )
     return slots
 

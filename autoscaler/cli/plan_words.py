@@ -16,28 +16,40 @@ from autoscaler.queueing.peakedness import SCV_MAX
 from autoscaler.units import DURATION_FORM, RATE_FORM, parse_duration, parse_fraction, parse_rate
 
 _COUNT_MAX = 10_000_000
+_SLOTS_MAX = 10_000
+_BATCH_MAX = 1024  # a queue of larger batches takes minutes to solve
+_TOKENS_MAX = 1e9
+_TIME_MAX = 604_800.0  # [s], a week: nobody waits longer, or is served longer
+_TIME_LEAST = 1e-6  # [s]
+_TIME_FORM = f"{DURATION_FORM}, at most 1w"
 _WAIT_FORM = "a wait objective such as p99<2s, p99.9<500ms or mean<1s"
 _BAND_FORM = "a band such as 60%-75% or 0.6-0.75, above 0 and not above 100 %"
 _PRICE_FORM = "a price an hour such as 2.50, $2.50 or 2.50 EUR"
 _PATIENCE_FORM = (
-    "a time above 0 such as 30s (clients leave after so long on average), or fixed:30s (all then)"
+    "a time above 0, at most 1w, such as 30s (clients leave after so long on average), "
+    "or fixed:30s (all then)"
 )
+_EXPONENT = re.compile(r"\d[eE][+-]?\d")
 _WAIT = re.compile(r"(?:p(\d+(?:\.\d+)?)|(mean|average))\s*(?:<=?|≤)\s*(.+)", re.IGNORECASE)
 
 
 def _duration(word: object) -> float:
-    seconds = _parsed(parse_duration, word, DURATION_FORM)
-    if seconds <= 0:
-        raise ValueError(f"{DURATION_FORM}, above 0")
+    seconds = _part(word)
+    if seconds < _TIME_LEAST:
+        raise ValueError(f"{_TIME_FORM}, above 0: at least 1us")
     return seconds
 
 
 def _part(word: object) -> float:
-    return _parsed(parse_duration, word, DURATION_FORM)
+    seconds = _parsed(parse_duration, word, DURATION_FORM)
+    if seconds > _TIME_MAX:
+        raise ValueError(_TIME_FORM)
+    return seconds
 
 
 def _rate(word: object) -> float:
-    rate = _parsed(parse_rate, word, RATE_FORM)
+    form = RATE_FORM if _EXPONENT.search(str(word)) is None else f"{RATE_FORM}, without an exponent"
+    rate = _parsed(parse_rate, word, form)
     if rate <= 0:
         raise ValueError(f"{RATE_FORM}, above 0")
     return rate
@@ -50,24 +62,20 @@ def _scv(word: object) -> float:
     return number
 
 
-def _count(word: object) -> int:
-    number = _number(word)
-    if number is None or number != int(number) or not 1 <= number <= _COUNT_MAX:
-        raise ValueError("a whole number, at least 1")
-    return int(number)
+def _whole(least: int, most: int) -> Callable[[object], int]:
+    def read(word: object) -> int:
+        number = _number(word)
+        if number is None or number != int(number) or not least <= number <= most:
+            raise ValueError(f"a whole number, at least {least}, at most {most:,}")
+        return int(number)
 
-
-def _least(word: object) -> int:
-    number = _number(word)
-    if number is None or number != int(number) or not 0 <= number <= _COUNT_MAX:
-        raise ValueError("a whole number, at least 0")
-    return int(number)
+    return read
 
 
 def _tokens(word: object) -> float:
     number = _number(word)
-    if number is None or number < 1:
-        raise ValueError("a number of tokens, at least 1")
+    if number is None or not 1 <= number <= _TOKENS_MAX:
+        raise ValueError(f"a number of tokens, at least 1, at most {_TOKENS_MAX:,.0f}")
     return number
 
 
@@ -111,7 +119,7 @@ def _price(word: object) -> tuple[float, str]:
 def _patience(word: object) -> Patience:
     kind, colon, rest = str(word).rpartition(":")
     seconds = _parsed(parse_duration, rest, _PATIENCE_FORM)
-    if seconds <= 0 or (colon and kind != "fixed"):
+    if not _TIME_LEAST <= seconds <= _TIME_MAX or (colon and kind != "fixed"):
         raise ValueError(_PATIENCE_FORM)
     return FixedPatience(seconds) if kind else ExponentialPatience(seconds)
 
@@ -138,16 +146,16 @@ READERS: Mapping[str, Callable[[object], Any]] = {
     "service_time": _duration,
     "arrival_scv": _scv,
     "service_scv": _scv,
-    "slots": _count,
+    "slots": _whole(1, _SLOTS_MAX),
     "wait": _wait,
     "band": _band,
     "price": _price,
-    "replicas_min": _least,
-    "replicas_max": _count,
+    "replicas_min": _whole(0, _COUNT_MAX),
+    "replicas_max": _whole(1, _COUNT_MAX),
     "patience": _patience,
     "batch_alpha": _part,
     "batch_beta": _part,
-    "batch_max": _count,
+    "batch_max": _whole(1, _BATCH_MAX),
     "step_alpha": _part,
     "step_beta": _part,
     "tokens_out": _tokens,

@@ -12,26 +12,61 @@ from rich.progress import Progress, TaskID
 from rich.table import Table
 
 from autoscaler.domain import Objective
+from autoscaler.errors import UsageError
 from autoscaler.replay.policies import FixedPolicy, OwnPolicy, peak_replicas
 from autoscaler.replay.report import Report, clairvoyant_gpu_hours, report
 from autoscaler.replay.run import Policy, replay
 from autoscaler.replay.scenario import Scenario
 from autoscaler.telemetry.traffic_file import read_traffic
+from autoscaler.units import format_duration
+
+_REPLICAS_MAX = 100_000
+"""Each is an object with a life of its own."""
 
 
 def replay_series(
-    series: Path, seed: int, as_json: bool, *, history: float, wait: float, **circumstances: Any
+    series: Path,
+    seed: int,
+    as_json: bool,
+    *,
+    history: float,
+    interval: float | None,
+    wait: float,
+    **circumstances: Any,
 ) -> None:
     """Replay a series from a file, the first `history` [s] of it known beforehand.
 
-    `circumstances` are fields of `Scenario`. Raises UsageError if the file is no series or all of it history.
+    `interval` [s] is how long a row counted, where the file does not say; `circumstances` are fields of
+    `Scenario`.
+
+    Raises
+    ------
+    UsageError
+        If the file is no series, all of it history, or more than can be replayed.
     """
-    demand = read_traffic(series).known_counts(interval=1.0)
-    interval = demand.interval
-    scenario = Scenario(demand.values, interval, objective=Objective(wait_seconds=wait), **circumstances)
-    scenario = scenario.learning_from(history)
-    first_minutes = replace(scenario, counts=scenario.counts[: max(1, round(300.0 / interval))])
+    demand = read_traffic(series, interval=interval).known_counts(interval=1.0)
+    scenario = Scenario(
+        demand.values, demand.interval, objective=Objective(wait_seconds=wait), **circumstances
+    )
+    try:
+        scenario = scenario.learning_from(history)
+        scenario.check_size()
+    except UsageError as error:
+        raise UsageError(f"{series}: {error}") from error
+    _check_fleet(scenario)
+    first_minutes = replace(scenario, counts=scenario.counts[: max(1, round(300.0 / demand.interval))])
     replay_scenario(scenario.starting_with(peak_replicas(first_minutes)), seed, as_json)
+
+
+def _check_fleet(scenario: Scenario) -> None:
+    """Raise UsageError if the fleet for the peak is none that anybody has."""
+    peak = peak_replicas(scenario)
+    if peak > _REPLICAS_MAX:
+        raise UsageError(
+            f"--service-time {format_duration(scenario.service_time_mean)}: the busiest 5 minutes take "
+            f"{peak:,} replicas, more than the {_REPLICAS_MAX:,} that can be replayed; check its unit, or "
+            "raise --slots"
+        )
 
 
 def replay_scenario(scenario: Scenario, seed: int, as_json: bool) -> None:
@@ -44,7 +79,10 @@ def replay_scenario(scenario: Scenario, seed: int, as_json: bool) -> None:
         (with_peak.name, with_peak, peak),
     ]
     reports = []
-    with Progress(console=Console(stderr=True), transient=True, disable=as_json) as progress:
+    console = Console(stderr=True)
+    if not console.is_terminal:  # where no bar can move, say at least what is going on
+        console.print(f"replaying {scenario.counts.sum():,.0f} requests for each of {len(policies)} policies")
+    with Progress(console=console, transient=True, disable=as_json) as progress:
         for name, policy, initial in policies:
             task = progress.add_task(f"replay {name}", total=1.0)
             record = replay(

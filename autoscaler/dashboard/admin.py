@@ -6,15 +6,19 @@ it is given as functions; it holds no state.
 
 import asyncio
 import errno
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from autoscaler.errors import AutoscalerError, PortTaken, UsageError
 from autoscaler.telemetry.decision_codec import DecisionRecord, record_to_plain
 from autoscaler.telemetry.plain import encode
 from autoscaler.telemetry.status import Status
+
+_log = logging.getLogger("autoscaler.admin")
 
 _DECISIONS_MAX = 1000
 _INDEX = """\
@@ -94,7 +98,8 @@ async def start_admin(host: str, port: int, sources: AdminSources) -> web.AppRun
     UsageError
         If this machine cannot listen there at all.
     """
-    runner = web.AppRunner(admin_application(sources), access_log=None)
+    _log.addFilter(_quietly_if_unreadable)
+    runner = web.AppRunner(admin_application(sources), access_log=None, logger=_log)
     await runner.setup()
     try:
         await web.TCPSite(runner, host, port).start()
@@ -107,6 +112,15 @@ async def start_admin(host: str, port: int, sources: AdminSources) -> web.AppRun
             ) from error
         raise UsageError(f"admin listener {host}:{port}: cannot listen there ({error.strerror}).") from error
     return runner
+
+
+def _quietly_if_unreadable(record: logging.LogRecord) -> bool:
+    """Make one line for the curious of what a client sent that is no HTTP: that is no fault of ours."""
+    error = record.exc_info[1] if record.exc_info else None
+    if not isinstance(error, HttpProcessingError):
+        return True
+    _log.debug("a request that is not valid HTTP was refused: %s", ascii(error.message))
+    return False
 
 
 @web.middleware

@@ -14,9 +14,15 @@ class Reason(StrEnum):
     DEMAND_RISES = "demand_rises"
     DEMAND_FALLS = "demand_falls"
     IDLE = "idle"
+    REPLICAS_LOST = "replicas_lost"
+    """Fewer are there than were ordered, and they are needed."""
     WITHIN_BAND = "within_band"
+    FEWEST_FOR_WAIT = "fewest_for_wait"
+    """Less busy than the band asks, but fewer would not keep the wait objective."""
     SOON_NEEDED = "soon_needed"
     """Fewer would do now, but not for the whole of a cold start and the hold after it."""
+    RECENTLY_NEEDED = "recently_needed"
+    """Fewer would do from now on, but more were needed within the hold that has just passed."""
     SURVIVORS_OVERLOADED = "survivors_overloaded"
     """Fewer would do by the forecast, but those that stay would be busier than the band allows."""
     AT_REPLICAS_MIN = "at_replicas_min"
@@ -114,12 +120,19 @@ def _replicas(count: int) -> str:
     return f"{count} replica" if count == 1 else f"{count} replicas"
 
 
+def _slots(count: int) -> str:
+    return f"{count} slot" if count == 1 else f"{count} slots"
+
+
 _REASON_IN_WORDS = {
     Reason.DEMAND_RISES: "demand rises",
     Reason.DEMAND_FALLS: "demand falls",
     Reason.IDLE: "nothing arrives",
+    Reason.REPLICAS_LOST: "replicas were lost that are needed",
+    Reason.FEWEST_FOR_WAIT: "less busy than the band asks, but fewer would not keep the wait objective",
     Reason.WITHIN_BAND: "utilization stays within the band",
     Reason.SOON_NEEDED: "fewer would do now, but more are needed before a new one could start",
+    Reason.RECENTLY_NEEDED: "fewer would do now, but more were needed lately (scale_down_hold)",
     Reason.SURVIVORS_OVERLOADED: "with fewer, those that stay would be too busy",
     Reason.AT_REPLICAS_MIN: "no fewer are allowed",
     Reason.AT_REPLICAS_MAX: "no more are allowed",
@@ -149,7 +162,7 @@ def _because(decision: Decision) -> str:
             f"= {numbers.offered_load:.3g} erlangs"
         )
         parts.append(
-            f"the band asks {numbers.servers_for_band} slots, the wait {numbers.servers_for_wait}"
+            f"the band asks {_slots(numbers.servers_for_band)}, the wait {numbers.servers_for_wait}"
             + (f", the backlog {numbers.servers_for_backlog}" if numbers.servers_for_backlog else "")
         )
     if words := _BINDING_IN_WORDS[decision.binding]:

@@ -54,6 +54,11 @@ class Curve:
         return min(first, self.band[0]) - margin, max(last, self.band[1]) + margin
 
     @property
+    def objective_in_sight(self) -> bool:
+        """Whether the axis of waits reaches the objective: in a fleet that the band asks for, it may not."""
+        return self.wait_seconds <= self.wait_top
+
+    @property
     def mark_on_the_left(self) -> bool:
         """Whether words beside the recommended size have more room on its left."""
         left, right = self.reach

@@ -45,16 +45,7 @@ def write_html(curve: Curve, path: Path) -> None:
     )
     figure.add_vrect(*curve.band, fillcolor=BAND, opacity=0.12, line_width=0, layer="below", row=2)
     figure.add_vline(curve.recommended.servers, line_color=CHOSEN, line_width=1.5)
-    figure.add_hline(
-        curve.wait_seconds,
-        line_color=OBJECTIVE,
-        line_dash="dash",
-        line_width=1.3,
-        annotation_text=curve.objective,
-        annotation_position="bottom right",
-        annotation_font_color=OBJECTIVE,
-        row=1,
-    )
+    _add_objective(figure, curve)
     _set_out(figure, curve)
     config = {"displaylogo": False, "responsive": True}
     drawn = figure.to_html(
@@ -92,6 +83,26 @@ def _add_waits(figure: go.Figure, curve: Curve) -> None:
         bordercolor=CHOSEN,
         borderpad=5,
         font={"color": INK},
+        row=1,
+        col=1,
+    )
+
+
+def _add_objective(figure: go.Figure, curve: Curve) -> None:
+    """Draw a line at the objective, or say at the top that it lies above."""
+    if curve.objective_in_sight:
+        figure.add_hline(
+            curve.wait_seconds, line_color=OBJECTIVE, line_dash="dash", line_width=1.3, row=1, col=1
+        )
+    figure.add_annotation(
+        x=1.0,
+        xref="x domain",
+        xanchor="right",
+        y=min(curve.wait_seconds, curve.wait_top),
+        yanchor="top",
+        text=curve.objective if curve.objective_in_sight else f"{curve.objective} lies above",
+        showarrow=False,
+        font={"color": OBJECTIVE},
         row=1,
         col=1,
     )

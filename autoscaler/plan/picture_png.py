@@ -42,19 +42,9 @@ def _draw_waits(axes: Any, curve: Curve) -> None:
     for name, color in (("p99", P99), ("p95", P95), ("mean", MEAN)):
         waits = [getattr(row, f"wait_{name}") for row in curve.rows]
         axes.plot(curve.servers, waits, color=color, linewidth=2.2, label=name, marker="o", markersize=3.6)
-    axes.axhline(curve.wait_seconds, color=OBJECTIVE, linewidth=1.3, linestyle=(0, (5, 3)))
     axes.set_ylim(-0.02 * curve.wait_top, curve.wait_top)
     axes.set_xlim(*curve.reach)
-    axes.annotate(
-        curve.objective,
-        (1.0, curve.wait_seconds),
-        xycoords=axes.get_yaxis_transform(),
-        xytext=(-4, -12),
-        textcoords="offset points",
-        ha="right",
-        color=OBJECTIVE,
-        fontsize=9,
-    )
+    _draw_objective(axes, curve)
     axes.annotate(
         "band",
         (curve.band[0], 1.0),
@@ -75,6 +65,22 @@ def _draw_waits(axes: Any, curve: Curve) -> None:
         labelcolor=INK,
         bbox_to_anchor=(1.0, 1.11),
         handlelength=1.4,
+    )
+
+
+def _draw_objective(axes: Any, curve: Curve) -> None:
+    """Draw a line at the objective, or say at the top that it lies above."""
+    if curve.objective_in_sight:
+        axes.axhline(curve.wait_seconds, color=OBJECTIVE, linewidth=1.3, linestyle=(0, (5, 3)))
+    axes.annotate(
+        curve.objective if curve.objective_in_sight else f"{curve.objective} lies above",
+        (1.0, min(curve.wait_seconds, curve.wait_top)),
+        xycoords=axes.get_yaxis_transform(),
+        xytext=(-4, -12),
+        textcoords="offset points",
+        ha="right",
+        color=OBJECTIVE,
+        fontsize=9,
     )
 
 

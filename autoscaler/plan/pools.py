@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from autoscaler.plan.answer import Answer, answer
+from autoscaler.plan.one_by_one import OneByOne
 from autoscaler.plan.question import Band, Question, WaitBound
-from autoscaler.plan.service import OneByOne
 from autoscaler.queueing.peakedness import SCV_MAX
 from autoscaler.queueing.pooling import merged_service
 

@@ -6,9 +6,11 @@ from autoscaler.domain.decision import Binding
 from autoscaler.plan.answer import Answer, Row
 from autoscaler.plan.conflict import Conflict
 from autoscaler.plan.question import Question
-from autoscaler.plan.service import Batches, Continuous
+from autoscaler.plan.together import Batches, Continuous
 
 _SYMBOLS = "$€£¥"
+_LARGE = 200
+"""In fleets of so many replicas one more or fewer is no alternative worth a line."""
 
 
 def duration(seconds: float) -> str:
@@ -18,7 +20,7 @@ def duration(seconds: float) -> str:
     if seconds < 0.0005:
         return "0" if seconds < 1e-6 else f"{seconds * 1000:.2g} ms"
     if seconds < 0.9995:
-        return f"{seconds * 1000:.0f} ms"
+        return f"{seconds * 1000:.{1 if seconds < 0.00995 else 0}f}".removesuffix(".0") + " ms"
     if seconds < 99.5:
         return f"{seconds:.1f}".removesuffix(".0") + " s"
     if seconds < 5400:
@@ -102,7 +104,7 @@ def recommendation(answer: Answer) -> str:
 def alternatives(answer: Answer) -> list[str]:
     """Say what other sizes cost, and what comes of them: one fewer, one more, the edges of the band."""
     size, needs = answer.recommended.replicas, answer.needs
-    others = {size - 1, size + 1, needs.wait, needs.band_least}
+    others = {needs.wait, needs.band_least} | ({size - 1, size + 1} if size < _LARGE else set())
     if needs.band_most >= needs.band_least:
         others.add(needs.band_most)
     stable = (answer.row(n) for n in sorted(others - {size}) if n >= 1)

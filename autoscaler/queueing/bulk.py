@@ -20,12 +20,12 @@ Sources: Bailey, "On queueing processes with bulk service", Journal of the Royal
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
-from scipy import optimize, special
 
-from autoscaler.queueing import ggc
 from autoscaler.queueing.bulk_chain import BusyChain
+from autoscaler.queueing.bulk_wait import WaitLaw, wait_of_late
 from autoscaler.queueing.elementwise import Array, require
 from autoscaler.queueing.erlang import erlang_b
 
@@ -54,7 +54,7 @@ class BatchLine:
         return np.asarray(self.alpha + self.beta * np.asarray(size, dtype=float))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BatchQueue:
     """The queue of a batching pool, at rest.
 
@@ -77,26 +77,28 @@ class BatchQueue:
     probability_of_wait: float
     wait_mean: float
     response_mean: float
-    _gaps: "BusyChain | None" = field(default=None, repr=False, compare=False)
+    _gaps: BusyChain | None = field(default=None, repr=False, compare=False)
 
     def wait_tail(self, wait_seconds: float) -> float:
         """P(W > wait_seconds), for `wait_seconds` >= 0 [s]; 1 at and above capacity."""
         require(wait_seconds >= 0, "wait_seconds >= 0", wait_seconds)
-        if self._gaps is None:
-            return 1.0
-        return self.probability_of_wait * self._gaps.wait_tail(wait_seconds)
+        late = self._late
+        return self.probability_of_wait * late.tail(wait_seconds) if late else 1.0
 
     def wait_quantile(self, quantile: float) -> float:
-        """The least t [s], to one part in 10,000, with P(W > t) <= 1 - quantile, for quantile in [0, 1)."""
+        """The least t [s] with P(W > t) <= 1 - quantile, for quantile in [0, 1)."""
         require(0 <= quantile < 1, "0 <= quantile < 1", quantile)
-        if self._gaps is None:
+        late, allowed = self._late, 1.0 - quantile
+        if late is None:
             return np.inf
-        if self.probability_of_wait <= 1 - quantile:
+        if self.probability_of_wait <= allowed:
             return 0.0
-        allowed, high = 1.0 - quantile, self._gaps.longest
-        while self.wait_tail(high) > allowed:
-            high *= 2.0
-        return float(optimize.brentq(lambda t: np.log(self.wait_tail(t) / allowed), 0.0, high, rtol=1e-4))
+        return late.quantile(allowed / self.probability_of_wait)
+
+    @cached_property
+    def _late(self) -> WaitLaw | None:
+        """Made when it is asked for: the means do without."""
+        return wait_of_late(self._gaps) if self._gaps else None
 
 
 def batch_capacity(servers: float, line: BatchLine, batch_max: int) -> float:
@@ -167,58 +169,6 @@ def batches_at_once(
     return BatchQueue(busy / servers, batch_mean, all_busy, wait, wait + in_service, gaps)
 
 
-@dataclass(frozen=True, slots=True)
-class DelayedBatchQueue:
-    """The queue of a pool whose batches wait to be filled; the fields are those of `BatchQueue`."""
-
-    utilization: float
-    batch_mean: float
-    wait_mean: float
-    response_mean: float
-
-
-def batches_delayed(
-    servers: int,
-    arrival_rate: float,
-    line: BatchLine,
-    batch_max: int,
-    waiting_delay: float,
-    *,
-    service_scv: float = 0.1,
-) -> DelayedBatchQueue:
-    """Return the queue when a batch starts only if it is full, or its oldest request has waited a while.
-
-    Parameters
-    ----------
-    servers, arrival_rate, line, batch_max, service_scv
-        As in `batches_at_once`.
-    waiting_delay : float
-        How long the oldest request waits for a full batch, although a server is idle, >= 0 [s].
-
-    Notes
-    -----
-    Approximation, of the mean only. The batch forms at a gate (exact), which it leaves for G/G/c; where that
-    queue would be longer than without a delay, batches fill in the queue, as in `batches_at_once`. Both waits
-    overlap, and are added as squares. Up to 90 % of the capacity most cases are within 20 % of simulation,
-    the worst between 0.7 and 2.2 times, where servers are scarce and the delay is about as long as the queue.
-    """
-    require(waiting_delay >= 0, "waiting_delay >= 0", waiting_delay)
-    at_once = batches_at_once(servers, arrival_rate, line, batch_max, service_scv)
-    if waiting_delay == 0 or batch_max == 1 or not np.isfinite(at_once.wait_mean):
-        return DelayedBatchQueue(
-            at_once.utilization, at_once.batch_mean, at_once.wait_mean, at_once.response_mean
-        )
-    formed, forming = _gate(arrival_rate, batch_max, waiting_delay)
-    batch_mean = max(formed, at_once.batch_mean)
-    service = float(line.service_time(batch_mean))
-    rate = arrival_rate / batch_mean
-    # A batch follows the last one after a time of which the wait for its first request is the random part.
-    scv = max((rate / arrival_rate) ** 2, 1.0 / batch_max)
-    queued = float(ggc.wait_mean(servers, rate, service, arrival_scv=min(scv, 1.0), service_scv=service_scv))
-    wait = float(np.hypot(forming, min(queued, at_once.wait_mean)))
-    return DelayedBatchQueue(min(rate * service / servers, 1.0), batch_mean, wait, wait + service)
-
-
 def fewest_batch_limit(
     servers: int,
     arrival_rate: float,
@@ -258,17 +208,3 @@ def fewest_batch_limit(
         if queue.wait_tail(left) <= 1.0 - quantile:
             return limit
     return None
-
-
-def _gate(arrival_rate: float, batch_max: int, waiting_delay: float) -> tuple[float, float]:
-    """Mean size of a batch that forms by itself, and mean wait of its requests [s]."""
-    points, weights = np.polynomial.legendre.leggauss(64)
-    s = waiting_delay * (points + 1.0) / 2.0
-    came = arrival_rate * s
-    # While less than b are there: the first, and those that came after it.
-    there = special.pdtr(batch_max - 2, came)
-    others = came * special.pdtr(batch_max - 3, came) if batch_max > 2 else 0.0
-    waited = waiting_delay / 2.0 * float(weights @ (there + others))
-    more = np.arange(batch_max - 1)
-    size = 1.0 + float(special.pdtrc(more, arrival_rate * waiting_delay).sum())
-    return size, waited / size

@@ -10,22 +10,16 @@ Gaps have gamma laws, put on a few Gauss points, so that arrivals in a gap are a
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg, special
+from scipy import special
 
 from autoscaler.queueing.elementwise import Array
-from autoscaler.queueing.erlang import log_poisson
+from autoscaler.queueing.wiener_hopf import Walk
 
 GAP_POINTS = 8
 """Gauss points over the length of a gap."""
 
-ARRIVAL_POINTS = 24
-"""Points over a gap at which a request may arrive."""
-
 NEGLIGIBLE = 1e-12
 """Probability left out at the ends of the chain and of Poisson counts."""
-
-UNLIKELY = 1e-8
-"""States that are rarer are left out of tails."""
 
 SCV_CONSTANT = 1e-3
 """Gaps that vary less are taken for constant."""
@@ -62,7 +56,7 @@ class BusyChain:
         full = arrival_rate * mean[-1] / batch_max
         # Far out the law falls as exp(-n e), with e near 2 (1 - full) / (1 + the variation of full batches).
         fall = 2.0 * (1.0 - full) / (1.0 + batch_max * service_scv)
-        states = int(2 * batch_max + 60 - np.log(NEGLIGIBLE) / fall)
+        states = 2 * batch_max + most_arrivals(arrival_rate * gap) - int(np.log(NEGLIGIBLE) / fall)
         return cls(arrival_rate, batch_max, gap, chances, _stationary(arrival_rate * gap, chances, states))
 
     @property
@@ -100,32 +94,6 @@ class BusyChain:
         left = np.maximum(np.arange(len(self.waiting)) - self.batch_max, 0)
         return float(self.waiting @ (self._mean * left + self.arrival_rate * square / 2) / self.gap_mean)
 
-    def wait_tail(self, wait_seconds: float) -> float:
-        """P(W > t) of a request that arrives while the server is busy."""
-        n = np.arange(len(self.waiting))
-        left = np.maximum(n - self.batch_max, 0)
-        # Whoever leaves somebody behind started a full batch; only for those does `left` matter.
-        likely = self.waiting > UNLIKELY
-        few = self.waiting[: self.batch_max]
-        late = sum(few[m] * self._late_in_gap(m, np.zeros(1), wait_seconds)[0] for m in range(len(few)))
-        many = (n >= self.batch_max) & likely
-        late += self.waiting[many] @ self._late_in_gap(self.batch_max, left[many], wait_seconds)
-        return float(late) / self.gap_mean
-
-    def _late_in_gap(self, size: int, left: Array, wait_seconds: float) -> Array:
-        """Mean time [s] of a gap of a batch of `size` during which who arrives will wait longer than t."""
-        part = (np.arange(ARRIVAL_POINTS) + 0.5) / ARRIVAL_POINTS
-        gap = self.gap[size][:, None]
-        rest = gap * (1.0 - part)
-        # So many full batches must be ahead for the wait to exceed t.
-        batches = np.where(rest > wait_seconds, 0.0, np.floor((wait_seconds - rest) / self.longest) + 1.0)
-        ahead = batches * self.batch_max - left[:, None, None]
-        enough = np.where(
-            ahead > 0, special.pdtrc(np.maximum(ahead - 1, 0), self.arrival_rate * gap * part), 1.0
-        )
-        late: Array = enough.mean(axis=2) @ (self.gap[size] * self.chance[size])
-        return late
-
     @property
     def _size(self) -> Array:
         return np.minimum(np.arange(len(self.waiting)), self.batch_max)
@@ -144,30 +112,46 @@ def _gamma_points(scv: float) -> tuple[Array, Array]:
     return np.asarray(points * scv), np.asarray(weights / weights.sum())
 
 
-def _stationary(arrivals: Array, chance: Array, states: int) -> Array:
-    """Law of the number waiting at the start of a gap: a banded system, with the state 0 set to 1.
-
-    `arrivals[m, k]` is the mean number of arrivals during the k-th gap of a batch of m.
-    """
-    batch_max = len(arrivals) - 1
-    most = int(arrivals.max() + 9 * np.sqrt(arrivals.max()) + 30)
+def poisson_counts(means: Array, most: int) -> Array:
+    """Return P(N = j) for j = 0 to `most` (last axis) and each mean > 0 [1]."""
     count = np.arange(most + 1.0)
-    # probability[j, m] that j arrive during the gap of a batch of m
-    shape = (most + 1, *arrivals.shape)
-    poisson = np.exp(
-        log_poisson(np.broadcast_to(count[:, None, None], shape), np.broadcast_to(arrivals, shape))
-    )
-    probability = (poisson * chance).sum(axis=2)
-    n = np.arange(1, states)
-    target = np.maximum(n - batch_max, 0) + count[:, None].astype(int)
-    inside = (target >= 1) & (target < states)
-    bands = np.zeros((batch_max + most + 1, states - 1))
-    row, column = batch_max + target - n, np.broadcast_to(n - 1, target.shape)
-    bands[row[inside], column[inside]] = probability[:, np.minimum(n, batch_max)][inside]
-    bands[batch_max] -= 1.0
-    from_none = np.zeros(states - 1)
-    reached = min(most, states - 1)
-    from_none[:reached] = -probability[1 : reached + 1, 0]
-    law = np.concatenate([[1.0], linalg.solve_banded((most, batch_max), bands, from_none)])
-    stationary: Array = np.maximum(law, 0.0) / law.sum()
+    law: Array = np.exp(np.log(means)[..., None] * count - means[..., None] - special.gammaln(count + 1.0))
+    return law
+
+
+def most_arrivals(means: Array) -> int:
+    """Return a number of arrivals that no Poisson count with one of these means exceeds [1]."""
+    return int(means.max() + 9.0 * np.sqrt(means.max()) + 30.0)
+
+
+def _stationary(arrivals: Array, chance: Array, states: int) -> Array:
+    """Law of the number waiting at the start of a gap, from the balance of ways to and from each number.
+
+    `arrivals[m, k]` is the mean number of arrivals during the k-th gap of a batch of m. From b on all batches
+    are full, and the number waiting is a random walk. What it visits after each number below b is known
+    first; that leaves a system of b equations.
+    """
+    limit = len(arrivals) - 1
+    most = max(most_arrivals(arrivals), 2 * limit)
+    # moves[n, m]: chance that m follow n < b. full[j]: chance that j come during the gap of a full batch.
+    moves = _mixed(arrivals[:limit], chance[:limit], most)
+    full = _mixed(arrivals[limit:], chance[limit:], most_arrivals(arrivals[limit]) + limit)[0]
+    walk = Walk.of(full, limit, furthest=most)
+    entered = walk.entered(moves[:, limit:])
+    # Numbers from b to 2b - 1 also lead back below b.
+    n = np.arange(limit)
+    back = np.tril(full[np.maximum(n[:, None] - n, 0)])
+    below = (moves[:, :limit] + walk.visits(entered, limit) @ back.T).T - np.eye(limit)
+    low = np.append(1.0, np.linalg.solve(below[1:, 1:], -below[1:, 0]))
+    law = np.maximum(np.append(low, walk.visits(low @ entered, states - limit)), 0.0)
+    stationary: Array = law / law.sum()
     return stationary
+
+
+def _mixed(arrivals: Array, chance: Array, most: int) -> Array:
+    """P(j arrivals in a gap), j = 0 to `most`, for each size."""
+    law = np.zeros((len(arrivals), most + 1))
+    for means, weights in zip(arrivals.T, chance.T, strict=True):
+        reach = min(most_arrivals(means), most)
+        law[:, : reach + 1] += weights[:, None] * poisson_counts(means, reach)
+    return law

@@ -11,8 +11,10 @@ arrivals the number present is then a birth-and-death chain with an explicit law
 is constant, and the wait of those who wait is exponential. As long as nobody waits, the law depends on the
 number of tokens only by its mean (a processor-sharing queue). With waiting it is exact for geometric
 numbers of tokens; for others the wait of those who wait is scaled by (1 + SCV) / 2, after Allen and
-Cunneen, for SCVs of 0 to 10. Simulated step by step, with more than 1 in 50 waiting, the mean wait is within
-20 % for geometric numbers of tokens and within 35 % for constant ones, the time per token within 2 %.
+Cunneen, for SCVs of 0 to 10. Simulated step by step, with more than 1 in 20 waiting, the time per token is
+within 2 %, the mean wait within 40 % for geometric numbers of tokens, and for constant ones as long as
+prompts take less than a tenth of a replica's time. From a fifth on, prompts that hold up all others make
+waits with constant numbers two to three times as long as said here: see docs/queueing.md.
 
 What a client sees of a step is averaged over the prompts read in between: `time_per_token` of n requests is
 t(n / c) + prefill n / (c tokens_out). The gap at one given token may be longer by whole prompts.

@@ -1,4 +1,4 @@
-"""Erlang's loss and delay formulas, and their inverses.
+"""Erlang's loss and delay formulas.
 
 Model: Poisson arrivals, c servers, offered load a = arrival rate x mean service time. In Erlang B a customer
 who finds all servers busy is lost (and then only the mean of the service time matters); in Erlang C he waits.
@@ -19,20 +19,14 @@ Cooper, *Introduction to Queueing Theory* (1981), ch. 3; Loader, "Fast and accur
 probabilities" (2000) for the saddle-point form of the Poisson probability.
 """
 
-import math
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy import special
-from scipy.optimize import elementwise
 
-from autoscaler.queueing.elementwise import Array, Number, require, result
-
-SMALL_SERVERS = 16.0
-"""Below so many servers the Poisson probability is taken directly, above by its saddle-point form."""
-
-FRACTION_TERMS_MAX = 500
-"""Bound on the terms of the continued fraction; where it is used, a few dozen are enough."""
+from autoscaler.queueing import erlang_number
+from autoscaler.queueing.elementwise import Array, Number, exp, log, result, smaller, value
+from autoscaler.queueing.erlang_number import FRACTION_TERMS_MAX, SMALL_SERVERS
 
 
 def erlang_b(servers: Number | float, offered_load: Number | float) -> Number:
@@ -65,8 +59,7 @@ def erlang_b(servers: Number | float, offered_load: Number | float) -> Number:
     >>> round(erlang_b(servers=10, offered_load=4.46), 4)
     0.01
     """
-    c, a = _checked(servers, offered_load)
-    blocking: Number = result(np.exp(log_erlang_b(c, a)))
+    blocking: Number = result(exp(log_erlang_b(*_checked(servers, offered_load))))
     return blocking
 
 
@@ -99,96 +92,14 @@ def erlang_c(servers: Number | float, offered_load: Number | float) -> Number:
     >>> round(erlang_c(servers=14, offered_load=10.0), 3)
     0.174
     """
-    c, a = _checked(servers, offered_load)
-    probability: Number = result(np.exp(log_erlang_c(c, a)))
+    probability: Number = result(exp(log_erlang_c(*_checked(servers, offered_load))))
     return probability
 
 
-def servers_for_blocking(offered_load: Number | float, blocking: float) -> Number:
-    """Return the least real-valued c with erlang_b(c, offered_load) <= blocking.
-
-    Round it up for whole servers: `math.ceil`.
-
-    Parameters
-    ----------
-    offered_load : float or ndarray
-        a >= 0 [erlang].
-    blocking : float
-        Probability of loss that is still good, in (0, 1] [1].
-
-    Examples
-    --------
-    >>> math.ceil(servers_for_blocking(offered_load=29.0, blocking=0.01))
-    40
-    """
-    a = np.asarray(offered_load, dtype=float)
-    require(np.isfinite(a) & (a >= 0), "a finite offered_load >= 0", offered_load)
-    require(0 < blocking <= 1, "0 < blocking <= 1", blocking)
-    # B(0, a) = 1, and at the upper end B is below the smallest double, whatever the load.
-    upper = a + 40.0 * np.sqrt(a) + 200.0
-    root = _root(lambda c, a: log_erlang_b(c, a) - math.log(blocking), np.zeros_like(a), upper, a)
-    servers: Number = result(root)
-    return servers
-
-
-def offered_load_for_blocking(servers: Number | float, blocking: float) -> Number:
-    """Return the offered load a at which erlang_b(servers, a) = blocking: what the servers can carry.
-
-    Parameters
-    ----------
-    servers : float or ndarray
-        c > 0 [1].
-    blocking : float
-        Probability of loss, in (0, 1) [1].
-
-    Returns
-    -------
-    float or ndarray
-        Offered load [erlang].
-
-    Examples
-    --------
-    >>> round(offered_load_for_blocking(servers=40, blocking=0.01), 1)
-    29.0
-    """
-    c = np.asarray(servers, dtype=float)
-    require(np.isfinite(c) & (c > 0), "a finite servers > 0", servers)
-    require(0 < blocking < 1, "0 < blocking < 1", blocking)
-    # B <= a^c / Gamma(c + 1), and at least a - c of a erlangs are lost: B >= 1 - c / a. The load of a tiny
-    # fraction of a server spans hundreds of decades, so the search is for its logarithm.
-    lower = (math.log(blocking) + special.gammaln(c + 1.0)) / c - 1.0
-    upper = np.log(c / (1.0 - blocking)) + 1.0
-    root = _root(lambda x, c: log_erlang_b(c, np.exp(x)) - math.log(blocking), lower, upper, c)
-    load: Number = result(np.exp(root))
-    return load
-
-
-def _checked(servers: object, offered_load: object) -> tuple[Array, Array]:
-    """Broadcast the arguments and refuse what has no meaning."""
-    c, a = np.asarray(servers, dtype=float), np.asarray(offered_load, dtype=float)
-    if c.shape != a.shape:
-        c, a = np.broadcast_arrays(c, a)
-    # Not-a-number fails both comparisons.
-    if c.size and not (c.min() >= 0 and a.min() >= 0 and c.max() < np.inf and a.max() < np.inf):
-        raise ValueError(f"need finite servers, offered_load >= 0, got {servers}, {offered_load}")
-    return c, a
-
-
-def log_erlang_c(c: Array, a: Array) -> Array:
-    """Return the logarithm of C(c, a) for arrays c, a >= 0 of one shape; 0 outside the stable region."""
-    a = np.minimum(a, c)
-    log_blocking = _log_loss_by_poisson(c, a)
-    blocking = np.exp(log_blocking)
-    # c - a is exact near capacity, where 1 - rho would not be.
-    spare = c - a
-    stable = spare > 0
-    odds = np.where(stable, c, 1.0) / np.where(stable, spare + a * blocking, blocking)
-    # Rounding alone may put a probability above 1.
-    return np.where(stable, np.minimum(log_blocking + np.log(odds), 0.0), 0.0)
-
-
-def log_erlang_b(c: Array, a: Array) -> Array:
-    """Return the logarithm of B(c, a) for arrays c, a >= 0 of one shape; it does not underflow."""
+def log_erlang_b(c: Any, a: Any) -> Any:
+    """Return the logarithm of B(c, a), for floats or arrays of one shape >= 0; it does not underflow."""
+    if isinstance(c, float):
+        return erlang_number.log_erlang_b(c, a)
     overloaded = a > c + 6.0 * np.sqrt(c) + 10.0
     if np.any(overloaded):
         log_blocking = np.empty_like(a)
@@ -200,13 +111,55 @@ def log_erlang_b(c: Array, a: Array) -> Array:
     return np.minimum(log_blocking, 0.0)
 
 
-def _log_loss_by_poisson(c: Array, a: Array) -> Array:
+def log_erlang_c(c: Any, a: Any) -> Any:
+    """Return the logarithm of C(c, a), for floats or arrays >= 0; 0 outside the stable region."""
+    a = smaller(a, c)
+    return _log_delay(_log_loss_by_poisson(c, a), c, a)
+
+
+def log_erlang_c_and_with_one_fewer(c: Any, a: Any) -> tuple[Any, Any]:
+    """Return the logarithms of C(c, a) and C(c - 1, a), for c >= 1, at hardly more than the cost of one."""
+    a = smaller(a, c)
+    log_fewer = _log_loss_by_poisson(c - 1.0, a)
+    # The recursion B(c) = a B(c - 1) / (c + a B(c - 1)), in logarithms.
+    log_here = log_fewer + log(a / c) - log(1.0 + a / c * exp(log_fewer))
+    return _log_delay(log_here, c, a), _log_delay(log_fewer, c - 1.0, a)
+
+
+def _checked(servers: Any, offered_load: Any) -> tuple[Any, Any]:
+    """Return floats, or arrays of one shape, and refuse what has no meaning."""
+    c, a = value(servers), value(offered_load)
+    if isinstance(c, float) and isinstance(a, float):
+        meant = 0 <= c < np.inf and 0 <= a < np.inf
+    else:
+        c, a = np.broadcast_arrays(c, a)
+        # Not-a-number fails both comparisons.
+        meant = not c.size or bool(c.min() >= 0 and a.min() >= 0 and c.max() < np.inf and a.max() < np.inf)
+    if not meant:
+        raise ValueError(f"need finite servers, offered_load >= 0, got {servers}, {offered_load}")
+    return c, a
+
+
+def _log_delay(log_blocking: Any, c: Any, a: Any) -> Any:
+    """C = B / (1 - rho (1 - B)), in logarithms."""
+    if isinstance(log_blocking, float):
+        return erlang_number.log_delay(log_blocking, c, a)
+    # c - a is exact near capacity, where 1 - rho would not be.
+    spare, blocking = c - a, np.exp(log_blocking)
+    stable = spare > 0
+    odds = np.where(stable, c, 1.0) / np.where(stable, spare + a * blocking, blocking)
+    # Rounding alone may put a probability above 1.
+    return np.where(stable, np.minimum(log_blocking + np.log(odds), 0.0), 0.0)
+
+
+def _log_loss_by_poisson(c: Any, a: Any) -> Any:
     """B = P(N = c) / P(N <= c), N Poisson with mean a; for loads up to a little above capacity."""
-    log_blocking: Array = log_poisson(c, a) - np.log(special.gammaincc(c + 1.0, a))
-    return log_blocking
+    if isinstance(c, float) and isinstance(a, float):
+        return erlang_number.log_loss_by_poisson(c, a)
+    return _log_poisson(c, a) - np.log(special.gammaincc(c + 1.0, a))
 
 
-def log_poisson(c: Array, a: Array) -> Array:
+def _log_poisson(c: Array | float, a: Array | float) -> Array:
     """Return log(a^c exp(-a) / Gamma(c + 1)) without the cancellation of large terms. Loader (2000)."""
     large = np.maximum(c, SMALL_SERVERS)
     ratio = np.maximum(a, np.finfo(float).tiny) / large
@@ -216,7 +169,11 @@ def log_poisson(c: Array, a: Array) -> Array:
     square = 1.0 / (large * large)
     # Stirling's remainder: log Gamma(c + 1) - (c + 1/2) log c + c - log(2 pi) / 2.
     series = 1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - square / 1188) * square) * square) * square
-    by_saddle_point = -large * (excess - log_ratio) - series / large - 0.5 * np.log(2.0 * np.pi * large)
+    by_saddle_point: Array = (
+        -large * (excess - log_ratio) - series / large - 0.5 * np.log(2.0 * np.pi * large)
+    )
+    if np.min(c, initial=np.inf) >= SMALL_SERVERS:
+        return by_saddle_point
     small = np.minimum(c, SMALL_SERVERS)
     directly = special.xlogy(small, a) - a - special.gammaln(small + 1.0)
     return np.where(c < SMALL_SERVERS, directly, by_saddle_point)
@@ -241,10 +198,3 @@ def _log_loss_by_fraction(c: Array, a: Array) -> Array:
         if np.all(np.abs(step - 1.0) < 1e-16 * 4):
             break
     return -np.log(a * value)
-
-
-def _root(function: Callable[[Array, Array], Array], lower: Array, upper: Array, parameter: Array) -> Array:
-    """Where `function(x, parameter)` changes sign between `lower` and `upper`, for each element."""
-    found = elementwise.find_root(function, (lower, upper), args=(parameter,))
-    root: Array = found.x
-    return root

@@ -25,15 +25,25 @@ section 5.3, for the rate; Whitt, "Approximations for the GI/G/m queue", Product
 2 (1993), for the peakedness.
 """
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-
-from autoscaler.queueing.elementwise import Array, Number, require, result
-from autoscaler.queueing.erlang import log_erlang_c
+from autoscaler.queueing.elementwise import (
+    Number,
+    everywhere,
+    exp,
+    larger,
+    log,
+    ratio,
+    require,
+    result,
+    value,
+)
+from autoscaler.queueing.erlang import log_erlang_c, log_erlang_c_and_with_one_fewer
 from autoscaler.queueing.peakedness import peakedness
 
-CLOCKWORK = 1e-200
+CLOCKWORK = 1e-120
 """Least ca2 + cs2 that is told from 0."""
 
 
@@ -89,8 +99,7 @@ def wait_mean(
 ) -> Number:
     """Return E[W] [s], over all requests; infinite outside the stable region. Arguments as above."""
     probability, rate = _delay(servers, arrival_rate, service_time_mean, arrival_scv, service_scv)
-    with np.errstate(divide="ignore"):
-        mean: Number = result(np.asarray(probability / rate))
+    mean: Number = result(ratio(probability, rate))
     return mean
 
 
@@ -104,10 +113,10 @@ def wait_tail(
     service_scv: Number | float = 1.0,
 ) -> Number:
     """Return P(W > wait_seconds), for `wait_seconds` >= 0 [s]; 1 outside the stable region."""
-    t = np.asarray(wait_seconds, dtype=float)
+    t = value(wait_seconds)
     require(t >= 0, "wait_seconds >= 0", wait_seconds)
     probability, rate = _delay(servers, arrival_rate, service_time_mean, arrival_scv, service_scv)
-    tail: Number = result(np.asarray(probability * np.exp(-rate * t)))
+    tail: Number = result(probability * exp(-rate * t))
     return tail
 
 
@@ -121,13 +130,11 @@ def wait_quantile(
     service_scv: Number | float = 1.0,
 ) -> Number:
     """Return the least t >= 0 [s] with P(W > t) <= 1 - quantile; infinite outside the stable region."""
-    q = np.asarray(quantile, dtype=float)
+    q = value(quantile)
     require((q >= 0) & (q < 1), "0 <= quantile < 1", quantile)
     probability, rate = _delay(servers, arrival_rate, service_time_mean, arrival_scv, service_scv)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        excess = np.maximum(np.log(probability / (1.0 - q)), 0.0)
-        # A certain wait of unknown length: outside the stable region even the quantile 0 is infinite.
-        wait: Number = result(np.where(rate > 0, excess / rate, np.inf))
+    # Outside the stable region, where the rate is 0, even the quantile 0 is infinite.
+    wait: Number = result(ratio(larger(log(probability / (1.0 - q)), 0.0), rate))
     return wait
 
 
@@ -135,19 +142,21 @@ def wait_quantile(
 class WaitTail:
     """The tail of the wait as a function of the servers alone: what a search asks many times.
 
+    All are floats, or arrays that broadcast.
+
     Attributes
     ----------
-    load : ndarray
+    load : float or ndarray
         a = arrival_rate * service_time_mean [erlang].
-    peakedness : ndarray
+    peakedness : float or ndarray
         z of the arrivals [1].
-    decay : ndarray
+    decay : float or ndarray
         Each server above the load adds so much to the rate of the conditional wait [1/s].
     """
 
-    load: Array
-    peakedness: Array
-    decay: Array
+    load: Any
+    peakedness: Any
+    decay: Any
 
     @classmethod
     def of(
@@ -158,28 +167,29 @@ class WaitTail:
         service_scv: Number | float,
     ) -> "WaitTail":
         """Check the arguments of the functions above, and keep what they say."""
-        rate, service = np.asarray(arrival_rate, dtype=float), np.asarray(service_time_mean, dtype=float)
-        ca2, cs2 = np.asarray(arrival_scv, dtype=float), np.asarray(service_scv, dtype=float)
-        require((rate >= 0) & (rate < np.inf), "finite arrival_rate >= 0", arrival_rate)
-        require((service > 0) & (service < np.inf), "finite service_time_mean > 0", service_time_mean)
-        z = np.asarray(peakedness(ca2, cs2))
+        rate, service = value(arrival_rate), value(service_time_mean)
+        ca2, cs2 = value(arrival_scv), value(service_scv)
+        require((rate >= 0) & (rate < math.inf), "finite arrival_rate >= 0", arrival_rate)
+        require((service > 0) & (service < math.inf), "finite service_time_mean > 0", service_time_mean)
+        z = peakedness(ca2, cs2)
         # Clockwork does not wait for any time: a rate beyond all others that still multiplies 0.
-        return cls(rate * service, z, 2.0 / (service * np.maximum(ca2 + cs2, CLOCKWORK)))
+        return cls(rate * service, z, 2.0 / (service * larger(ca2 + cs2, CLOCKWORK)))
 
-    def log(self, servers: Array, wait_seconds: Array | float) -> Array:
-        """log P(W > wait_seconds) with so many servers; 0 outside the stable region."""
-        tail: Array = self.log_probability(servers) - wait_seconds * self.rate(servers)
-        return tail
+    def log_and_with_one_fewer(self, servers: Any, wait_seconds: Any) -> tuple[Any, Any]:
+        """log P(W > wait_seconds) with so many servers >= 1, and with one fewer; 0 if unstable."""
+        if everywhere(self.peakedness == 1.0):
+            here, fewer = log_erlang_c_and_with_one_fewer(servers, self.load)
+        else:
+            here, fewer = self.log_probability(servers), self.log_probability(servers - 1.0)
+        return here - wait_seconds * self.rate(servers), fewer - wait_seconds * self.rate(servers - 1.0)
 
-    def log_probability(self, servers: Array) -> Array:
+    def log_probability(self, servers: Any) -> Any:
         """log P(W > 0)."""
-        c, a = servers / self.peakedness, self.load / self.peakedness
-        return log_erlang_c(*np.broadcast_arrays(c, a))
+        return log_erlang_c(servers / self.peakedness, self.load / self.peakedness)
 
-    def rate(self, servers: Array) -> Array:
+    def rate(self, servers: Any) -> Any:
         """Rate at which the conditional tail falls [1/s]; 0 outside the stable region."""
-        rate: Array = np.maximum(servers - self.load, 0.0) * self.decay
-        return rate
+        return larger(servers - self.load, 0.0) * self.decay
 
 
 def _delay(
@@ -188,9 +198,9 @@ def _delay(
     service_time_mean: Number | float,
     arrival_scv: Number | float,
     service_scv: Number | float,
-) -> tuple[Array, Array]:
+) -> tuple[Any, Any]:
     """P(W > 0), and the rate [1/s] at which the conditional tail falls; 0 if unstable."""
-    c = np.asarray(servers, dtype=float)
-    require((c >= 0) & np.isfinite(c), "finite servers >= 0", servers)
+    c = value(servers)
+    require((c >= 0) & (c < math.inf), "finite servers >= 0", servers)
     tail = WaitTail.of(arrival_rate, service_time_mean, arrival_scv, service_scv)
-    return np.exp(tail.log_probability(c)), tail.rate(c)
+    return exp(tail.log_probability(c)), tail.rate(c)

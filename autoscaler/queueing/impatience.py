@@ -202,7 +202,7 @@ def _offered_wait(
     peak = patience.falls_to(min(1.0, capacity / arrival_rate))
     top = float(exponent(np.asarray(peak)))
     v, weights = _gauss(exponent, peak, 0.0, patience.steps)
-    log_idle = -float(log_erlang_b(np.asarray(servers - 1.0), np.asarray(load)))
+    log_idle = -float(log_erlang_b(servers - 1.0, load))
     log_busy = math.log(arrival_rate) + top + math.log(float(weights @ np.exp(exponent(v) - top)))
     log_z = float(np.logaddexp(log_idle, log_busy))
     if least > 0:

@@ -14,10 +14,11 @@ Sources: Eckberg, "Generalized peakedness of teletraffic processes", 10th Intern
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
-from autoscaler.queueing.elementwise import Array, Number, require, result
+from autoscaler.queueing.elementwise import Array, Number, larger, require, result, smaller, value
 
 SCV_MAX = 10.0
 """Beyond, two moments say too little of a distribution to approximate a wait."""
@@ -58,9 +59,9 @@ def peakedness(arrival_scv: Number | float, service_scv: Number | float) -> Numb
     >>> peakedness(arrival_scv=4.0, service_scv=1.0)
     2.5
     """
-    ca2 = np.asarray(arrival_scv, dtype=float)
+    ca2 = value(arrival_scv)
     require((ca2 >= 0) & (ca2 <= SCV_MAX), "0 <= arrival_scv <= 10", arrival_scv)
-    z: Number = result(np.maximum(1.0 + (ca2 - 1.0) * _overlap(service_scv), PEAKEDNESS_MIN))
+    z: Number = result(larger(1.0 + (ca2 - 1.0) * _overlap(service_scv), PEAKEDNESS_MIN))
     return z
 
 
@@ -171,8 +172,9 @@ def peakedness_of_counts(counts: Array, interval: float, service_time_mean: floa
     return float((in_service.var() - n.mean() * presence_square_sum) / mean + 1.0)
 
 
-def _overlap(service_scv: Number | float) -> Array:
+def _overlap(service_scv: Number | float) -> Any:
     """E[min(S, S')] / E[S], by the SCV of S alone."""
-    cs2 = np.asarray(service_scv, dtype=float)
+    cs2 = value(service_scv)
     require((cs2 >= 0) & (cs2 <= SCV_MAX), "0 <= service_scv <= 10", service_scv)
-    return 1.0 / (1.0 + np.where(cs2 <= 1.0, cs2, np.sqrt(cs2)))
+    # cs2 up to 1, and its root above
+    return 1.0 / (1.0 + smaller(cs2, cs2**0.5))

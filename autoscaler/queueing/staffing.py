@@ -1,4 +1,4 @@
-"""Fewest servers for an objective: a wait, a mean wait, a utilization; for one load or a mixture of loads.
+"""Fewest servers for an objective of the wait: a quantile or a mean; for one load or a mixture of loads.
 
 Every wait falls with the number of servers, so the fewest that keep an objective are found by search, from
 the square-root rule of Halfin and Whitt as the first guess.
@@ -15,11 +15,8 @@ import math
 import numpy as np
 
 from autoscaler.queueing import ggc
-from autoscaler.queueing.elementwise import Array, require
-from autoscaler.queueing.search import fewest, square_root_guess
-
-ROUNDING = 1e-9
-"""Relative slack when a real number of servers is made whole, so that 10 / (1 - 0.9) asks for 100."""
+from autoscaler.queueing.elementwise import Array, log, require
+from autoscaler.queueing.search import fewest, fewest_each, square_root_guess
 
 
 def servers_for_wait(
@@ -60,15 +57,19 @@ def servers_for_wait(
     >>> servers_for_wait(arrival_rate=1.0, service_time_mean=10.0, wait_seconds=5.0, wait_quantile=0.99)
     15
     """
-    servers = servers_for_wait_each(
-        np.asarray(arrival_rate, dtype=float),
-        np.asarray(service_time_mean, dtype=float),
-        wait_seconds,
-        wait_quantile,
-        arrival_scv=arrival_scv,
-        service_scv=service_scv,
-    )
-    return int(servers)
+    require(0 < wait_quantile < 1, "0 < wait_quantile < 1", wait_quantile)
+    require(wait_seconds >= 0, "wait_seconds >= 0", wait_seconds)
+    tail = ggc.WaitTail.of(arrival_rate, service_time_mean, arrival_scv, service_scv)
+    if tail.load == 0:
+        return 0
+    t, log_allowed = float(wait_seconds), math.log1p(-wait_quantile)
+
+    def excess(c: float) -> tuple[float, float]:
+        here, fewer = tail.log_and_with_one_fewer(c, t)
+        return here - log_allowed, fewer - log_allowed
+
+    guess = square_root_guess(tail.load, log_allowed, t * tail.decay)
+    return fewest(excess, math.floor(tail.load), guess)
 
 
 def servers_for_wait_each(
@@ -110,14 +111,15 @@ def servers_for_wait_each(
         )
     )
     require((q > 0) & (q < 1), "0 < wait_quantile < 1", wait_quantile)
-    tail, load = ggc.WaitTail.of(rate, service, ca2, cs2), rate * service
     require(t >= 0, "wait_seconds >= 0", wait_seconds)
-    log_allowed = np.log1p(-q)
-    servers = fewest(
-        lambda c: tail.log(c, t) - log_allowed,
-        too_few=np.floor(load),
-        guess=square_root_guess(load, log_allowed, t * tail.decay),
-    )
+    tail, log_allowed = ggc.WaitTail.of(rate, service, ca2, cs2), np.log1p(-q)
+
+    def excess(c: Array) -> tuple[Array, Array]:
+        here, fewer = tail.log_and_with_one_fewer(c, t)
+        return here - log_allowed, fewer - log_allowed
+
+    guess = square_root_guess(tail.load, log_allowed, t * tail.decay)
+    servers = fewest_each(excess, np.floor(tail.load), guess)
     return np.where(rate > 0, servers, 0)
 
 
@@ -142,68 +144,15 @@ def servers_for_mean_wait(
     if arrival_rate == 0:
         return 0
 
-    def excess(c: Array) -> Array:
-        mean = np.asarray(
-            ggc.wait_mean(
-                c, arrival_rate, service_time_mean, arrival_scv=arrival_scv, service_scv=service_scv
-            )
+    def excess(c: float) -> float:
+        mean = ggc.wait_mean(
+            c, arrival_rate, service_time_mean, arrival_scv=arrival_scv, service_scv=service_scv
         )
-        mean = np.minimum(mean, 1e300)  # infinite in overload
-        missing: Array = (mean - wait_mean) / (mean + wait_mean)
-        return missing
+        mean = min(mean, 1e300)  # infinite in overload
+        return (mean - wait_mean) / (mean + wait_mean)
 
-    load = np.asarray(arrival_rate * service_time_mean)
-    return int(fewest(excess, np.floor(load), load + np.sqrt(load)))
-
-
-def servers_for_utilization(offered_load: float, utilization_high: float) -> int:
-    """Return the fewest servers c with offered_load / c <= utilization_high.
-
-    Parameters
-    ----------
-    offered_load : float
-        a >= 0 [erlang].
-    utilization_high : float
-        Ceiling, in (0, 1] [1].
-
-    Examples
-    --------
-    >>> servers_for_utilization(10.0, 0.75)
-    14
-    """
-    require(0 < utilization_high <= 1, "0 < utilization_high <= 1", utilization_high)
-    require(offered_load >= 0, "offered_load >= 0", offered_load)
-    return math.ceil(offered_load / utilization_high * (1.0 - ROUNDING))
-
-
-def band_servers(offered_load: float, utilization_low: float, utilization_high: float) -> tuple[int, int]:
-    """Return the fewest and the most servers with utilization_low <= a / c <= utilization_high.
-
-    Where no whole number of servers lies in the band, as happens for small loads, the first is greater than
-    the second; the first still keeps the upper edge.
-
-    Parameters
-    ----------
-    offered_load : float
-        a >= 0 [erlang].
-    utilization_low, utilization_high : float
-        0 < low < high <= 1 [1].
-
-    Examples
-    --------
-    >>> band_servers(10.0, 0.60, 0.75)
-    (14, 16)
-    >>> band_servers(0.5, 0.60, 0.75)
-    (1, 0)
-    """
-    require(
-        0 < utilization_low < utilization_high,
-        "0 < utilization_low < utilization_high",
-        utilization_low,
-        utilization_high,
-    )
-    most = math.floor(offered_load / utilization_low * (1.0 + ROUNDING))
-    return servers_for_utilization(offered_load, utilization_high), most
+    load = arrival_rate * service_time_mean
+    return fewest(lambda c: (excess(c), excess(c - 1.0)), math.floor(load), load + math.sqrt(load))
 
 
 def servers_for_wait_mixture(
@@ -252,21 +201,20 @@ def servers_for_wait_mixture(
     rates, w, allowed = rates[arriving], w[arriving], 1.0 - wait_quantile
     if w.sum() <= allowed:
         return 0
-    load = _overload_with_more_than(allowed, rates * service_time_mean, w)
-    tail = ggc.WaitTail.of(rates, service_time_mean, arrival_scv, service_scv)
     require(wait_seconds >= 0, "wait_seconds >= 0", wait_seconds)
-    log_allowed = np.log1p(-np.asarray(wait_quantile))
+    tail = ggc.WaitTail.of(rates, service_time_mean, arrival_scv, service_scv)
+    t, log_allowed = float(wait_seconds), math.log1p(-wait_quantile)
 
-    def excess(c: Array) -> Array:
-        late: Array = np.log(w @ np.exp(tail.log(c, wait_seconds))) - log_allowed
-        return late
+    def excess(c: float) -> tuple[float, float]:
+        here, fewer = (float(w @ np.exp(late)) for late in tail.log_and_with_one_fewer(c, t))
+        return log(here) - log_allowed, log(fewer) - log_allowed
 
-    guess = square_root_guess(load, log_allowed, wait_seconds * tail.decay)
-    return int(fewest(excess, np.floor(load), guess))
+    load = _overload_with_more_than(allowed, tail.load, w)
+    return fewest(excess, math.floor(load), square_root_guess(load, log_allowed, t * tail.decay))
 
 
-def _overload_with_more_than(allowed: float, loads: Array, weights: Array) -> Array:
+def _overload_with_more_than(allowed: float, loads: Array, weights: Array) -> float:
     """Return the load below which even a wait of nobody else would break the objective [erlang]."""
     order = np.argsort(loads)[::-1]
     first = int(np.searchsorted(np.cumsum(weights[order]), allowed, side="right"))
-    return np.asarray(loads[order[min(first, len(loads) - 1)]])
+    return float(loads[order[min(first, len(loads) - 1)]])

@@ -10,9 +10,10 @@ Outside the stable region, a >= c, the queue grows without bound: the probabilit
 quantiles infinite. Source: Cooper, *Introduction to Queueing Theory* (1981), ch. 3.
 """
 
-import numpy as np
+import math
+from typing import Any
 
-from autoscaler.queueing.elementwise import Array, Number, require, result
+from autoscaler.queueing.elementwise import Number, exp, larger, log, ratio, require, result, value
 from autoscaler.queueing.erlang import erlang_c
 
 
@@ -60,8 +61,7 @@ def wait_mean(
     2.247
     """
     probability, rate = _delay(servers, arrival_rate, service_time_mean)
-    with np.errstate(divide="ignore"):
-        mean: Number = result(np.asarray(probability / rate))
+    mean: Number = result(ratio(probability, rate))
     return mean
 
 
@@ -80,10 +80,10 @@ def wait_tail(
     >>> round(wait_tail(servers=12, arrival_rate=1.0, service_time_mean=10.0, wait_seconds=5.0), 3)
     0.165
     """
-    t = np.asarray(wait_seconds, dtype=float)
+    t = value(wait_seconds)
     require(t >= 0, "wait_seconds >= 0", wait_seconds)
     probability, rate = _delay(servers, arrival_rate, service_time_mean)
-    tail: Number = result(np.asarray(probability * np.exp(-rate * t)))
+    tail: Number = result(probability * exp(-rate * t))
     return tail
 
 
@@ -102,24 +102,20 @@ def wait_quantile(
     >>> round(wait_quantile(servers=12, arrival_rate=1.0, service_time_mean=10.0, quantile=0.99), 2)
     19.03
     """
-    q = np.asarray(quantile, dtype=float)
+    q = value(quantile)
     require((q >= 0) & (q < 1), "0 <= quantile < 1", quantile)
     probability, rate = _delay(servers, arrival_rate, service_time_mean)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        excess = np.maximum(np.log(probability / (1.0 - q)), 0.0)
-        # A certain wait of unknown length: outside the stable region even the quantile 0 is infinite.
-        wait: Number = result(np.where(rate > 0, excess / rate, np.inf))
+    # Outside the stable region, where the rate is 0, even the quantile 0 is infinite.
+    wait: Number = result(ratio(larger(log(probability / (1.0 - q)), 0.0), rate))
     return wait
 
 
 def _delay(
     servers: Number | float, arrival_rate: Number | float, service_time_mean: Number | float
-) -> tuple[Array, Array]:
+) -> tuple[Any, Any]:
     """P(W > 0), and the rate (c - a) / E[S] [1/s] at which the conditional tail falls; 0 if unstable."""
-    c, rate = np.asarray(servers, dtype=float), np.asarray(arrival_rate, dtype=float)
-    service = np.asarray(service_time_mean, dtype=float)
-    require((rate >= 0) & (rate < np.inf), "finite arrival_rate >= 0", arrival_rate)
-    require((service > 0) & (service < np.inf), "finite service_time_mean > 0", service_time_mean)
+    c, rate, service = value(servers), value(arrival_rate), value(service_time_mean)
+    require((rate >= 0) & (rate < math.inf), "finite arrival_rate >= 0", arrival_rate)
+    require((service > 0) & (service < math.inf), "finite service_time_mean > 0", service_time_mean)
     load = rate * service
-    probability = np.asarray(erlang_c(c, load))
-    return probability, np.maximum(c - load, 0.0) / service
+    return erlang_c(c, load), larger(c - load, 0.0) / service

@@ -15,6 +15,11 @@ from autoscaler.errors import UsageError
 
 Floats = NDArray[np.float64]
 
+REQUESTS_MAX = 50_000_000
+"""Of one replay; the times of all of them are drawn beforehand."""
+INTERVALS_MAX = 5_000_000
+"""Of the series, and between decisions: at one every 10 s, a year and a half."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
@@ -81,6 +86,21 @@ class Scenario:
             )
         counts, past = self.counts[known:], self.counts[:known]
         return replace(self, counts=counts, history=past, history_interval=self.interval)
+
+    def check_size(self) -> None:
+        """Raise UsageError if a replay would not end in any reasonable time."""
+        requests, ticks = float(self.counts.sum()), self.duration / self.control_interval
+        if requests > REQUESTS_MAX:
+            raise UsageError(
+                f"{requests:,.10g} requests are more than the {REQUESTS_MAX:,} that can be replayed; "
+                "cut the series, or scale its counts down"
+            )
+        if max(len(self.counts), ticks) > INTERVALS_MAX:
+            raise UsageError(
+                f"{self.duration:,.10g} s in steps of {self.interval:,.6g} s, with a decision every "
+                f"{self.control_interval:g} s, are more than the {INTERVALS_MAX:,} intervals that can be "
+                "replayed; cut the series, or count in longer steps"
+            )
 
     def arrival_times(self, rng: np.random.Generator) -> Floats:
         """Times of arrival, ascending [s], shape (n_requests,)."""

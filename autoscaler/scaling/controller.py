@@ -55,6 +55,7 @@ class Controller:
         self._first_step: float | None = None
         self._last_step: float | None = None
         self._last_arrival: float | None = None
+        self._desired = 0
 
     def warm(self, history: NDArray[np.float64], interval: float, end_wall_time: float) -> None:
         """Learn from before the start.
@@ -97,6 +98,7 @@ class Controller:
         demand = self._forecast.demand(lead_time, self._policy.scale_down_hold)
         wanted, numbers = self._want(demand, estimate, observation, fleet, now)
         decision = decide(wanted, fleet, self._objective, self._policy, numbers)
+        self._desired = decision.desired
         return _with_utilization(decision, fleet.slots_per_replica)
 
     def refit_due(self, now: float) -> Callable[[], Fitted] | None:
@@ -135,6 +137,7 @@ class Controller:
             busy=observation.busy_slots_mean + observation.queue_depth,
             idle=idle,
             service_known=estimate.service_known,
+            lost=fleet.ordered < self._desired,
             binding_up=ahead.binding,
             binding_down=throughout.binding,
         )

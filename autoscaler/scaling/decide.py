@@ -32,6 +32,8 @@ class Wanted:
         Nothing has come or is there for a whole hold.
     service_known : bool
         Whether the sizes rest on a service time, or only on the requests in flight.
+    lost : bool
+        Whether fewer are there than the last decision wanted.
     binding_up, binding_down : Binding
         What asked for `aim`, and for `enough`.
     """
@@ -44,6 +46,7 @@ class Wanted:
     busy: float
     idle: bool
     service_known: bool
+    lost: bool
     binding_up: Binding
     binding_down: Binding
 
@@ -54,16 +57,24 @@ def decide(
     """Weigh what is wanted against what is there, within the limits of the policy."""
     ordered = fleet.ordered
     if wanted.least > ordered or ordered < policy.replicas_min:
-        return _up(max(wanted.aim, wanted.least), wanted.binding_up, fleet, policy, numbers)
+        return _up(wanted, fleet, policy, numbers)
     if wanted.most < ordered or ordered > policy.replicas_max:
         return _down(wanted, fleet, objective, policy, numbers)
-    reason = Reason.WITHIN_BAND if wanted.service_known else Reason.SERVICE_TIME_UNKNOWN
-    return Hold(ordered, reason, wanted.binding_up, numbers)
+    return Hold(ordered, _why_kept(wanted, fleet, objective, numbers), wanted.binding_up, numbers)
 
 
-def _up(target: int, binding: Binding, fleet: Fleet, policy: DecisionPolicy, numbers: Numbers) -> Decision:
-    ordered = fleet.ordered
-    desired, reason = max(target, policy.replicas_min), Reason.DEMAND_RISES
+def _why_kept(wanted: Wanted, fleet: Fleet, objective: Objective, numbers: Numbers) -> Reason:
+    if not wanted.service_known:
+        return Reason.SERVICE_TIME_UNKNOWN
+    slots = fleet.ordered * fleet.slots_per_replica
+    too_idle = numbers.offered_load < objective.utilization_low * slots
+    return Reason.FEWEST_FOR_WAIT if too_idle else Reason.WITHIN_BAND
+
+
+def _up(wanted: Wanted, fleet: Fleet, policy: DecisionPolicy, numbers: Numbers) -> Decision:
+    ordered, target = fleet.ordered, max(wanted.aim, wanted.least)
+    binding, reason = wanted.binding_up, Reason.REPLICAS_LOST if wanted.lost else Reason.DEMAND_RISES
+    desired = max(target, policy.replicas_min)
     if desired > target:
         binding, reason = Binding.REPLICAS_MIN, Reason.AT_REPLICAS_MIN
     if policy.step_up_max is not None and desired > ordered + policy.step_up_max:
@@ -96,5 +107,11 @@ def _down(
         return ScaleTo(desired, ordered, reason, binding, numbers)
     if reason is Reason.AT_REPLICAS_MIN:
         return Hold(ordered, reason, binding, numbers)
-    overloaded = survivors >= ordered > max(wanted.enough, recently)
-    return Hold(ordered, Reason.SURVIVORS_OVERLOADED if overloaded else Reason.SOON_NEEDED, binding, numbers)
+    return Hold(ordered, _why_not_lowered(wanted, survivors, recently), binding, numbers)
+
+
+def _why_not_lowered(wanted: Wanted, survivors: int, recently: int) -> Reason:
+    """The rule that asked for the most is the one that would not agree."""
+    if survivors > max(wanted.enough, wanted.least, recently):
+        return Reason.SURVIVORS_OVERLOADED
+    return Reason.RECENTLY_NEEDED if recently > max(wanted.enough, wanted.least) else Reason.SOON_NEEDED

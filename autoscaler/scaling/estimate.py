@@ -12,7 +12,7 @@ from autoscaler.domain import Observation
 
 _SCV_PRIOR = 1.0
 _SCV_PRIOR_WEIGHT = 20.0  # services; the weight of the prior in the variance
-_RATE_INTERVALS = 6.0  # over which the rate is taken; it is only shown, never decided upon
+_RATE_INTERVALS = 2.0  # over which the rate is taken; it is only shown, never decided upon
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Estimate:
     Attributes
     ----------
     arrival_rate : float
-        Over about the last six intervals [1/s].
+        Over about the last two intervals [1/s].
     service_time_mean : float
         E[S] [s]; NaN while no service has ended.
     service_scv : float

@@ -3,7 +3,8 @@
 One writer, many readers. The event loop only puts a finished row into a bounded queue; a thread of
 its own commits what has gathered, so a slow disk delays neither a request nor a decision. A kill at
 any moment loses what was not yet committed: at most the current interval. If the disk refuses, rows
-are kept and tried again; past the bound the newest are dropped, and that is logged, once.
+are kept and tried again; past the bound the newest are dropped, and that is logged, once. A file that
+somebody deletes or damages meanwhile is begun anew (`history_held`).
 """
 
 import queue
@@ -13,10 +14,8 @@ from pathlib import Path
 import structlog
 
 from autoscaler.domain import Decision, Fleet, Observation
-from autoscaler.errors import UsageError
 from autoscaler.telemetry.decision_codec import DecisionRecord, record_to_row
-from autoscaler.telemetry.history_file import open_for_writing
-from autoscaler.telemetry.history_lock import HistoryLock
+from autoscaler.telemetry.history_held import HeldHistory
 from autoscaler.telemetry.history_reader import HistoryReader
 from autoscaler.telemetry.history_retention import Retention
 from autoscaler.telemetry.history_writer import HistoryWriter, Mark, Record, interval_row
@@ -40,18 +39,17 @@ class History(HistoryReader):
 
     def __init__(self, path: Path | str, retention: Retention | None = None) -> None:
         path = Path(path).resolve()
-        _make_folder(path)
         with ExitStack() as undo:
-            self._lock = HistoryLock(path)
-            undo.callback(self._lock.release)
-            writing = open_for_writing(path)
-            undo.callback(writing.close)
+            self._held = HeldHistory(path)
+            undo.callback(self._held.release)
+            undo.callback(self._held.close)
             super().__init__(path)
             undo.pop_all()
+        self._held.before_change = self._let_go
         self._queue: queue.Queue[Record | Mark] = queue.Queue(maxsize=_QUEUE_BOUND)
         self._closed = False
         self._dropping = False
-        self._writer = HistoryWriter(writing, self._queue, retention or Retention(), path)
+        self._writer = HistoryWriter(self._held, self._queue, retention or Retention(), path)
         self._writer.start()
 
     def record(
@@ -91,14 +89,11 @@ class History(HistoryReader):
         self._closed = True
         super().close()  # first: the last to close folds the WAL into the file, and a reader cannot
         self._writer.stop()
-        self._lock.release()
+        self._held.release()
 
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"history {path}: its folder cannot be made ({error.strerror}). "
-            f"Make it, or name another history file."
-        ) from error
+    def _let_go(self) -> None:
+        """Read from the file that has the name then, when asked the next time."""
+        with self._reading_lock:
+            if self._reading is not None and not self._closed:
+                self._reading.close()
+                self._reading = None

@@ -3,20 +3,33 @@
 SQLite in WAL mode: readers do not hinder the writer, each commit is whole or absent after a kill at
 any moment. `application_id` marks the file as ours and `user_version` numbers the schema; both are
 set in the transaction that makes the tables. A file that is not ours is never written to.
+
+This process must not open the file but through SQLite: closing any other descriptor of it would drop the
+locks of SQLite, by the rules of POSIX. To look at it, `os.stat` is allowed.
 """
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+import structlog
+
 from autoscaler.errors import UsageError
+
+_log = structlog.get_logger(__name__)
 
 SCHEMA_VERSION = 1
 _APPLICATION_ID = 0x41536331  # "ASc1"
+_PRIMARY = 0xFF
+"""The part of an error code of SQLite that is not its details."""
 _BUSY_TIMEOUT = 5.0
 """How long one statement waits for another process, such as a backup, to let go of the file [s]."""
+
+COMPANIONS = ("-wal", "-shm")
+"""What SQLite keeps beside the file while it is open: commits not in it yet, and their index."""
 
 _SCHEMA = f"""
 BEGIN IMMEDIATE;
@@ -107,21 +120,83 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """Open the history at `path` beside a running writer. Raises UsageError if there is none."""
-    if not path.is_file():
+    """Open the history at `path` beside a running writer. Raises UsageError if there is none.
+
+    Where nothing can be written, as on a read-only mount, there is no writer either, and SQLite cannot make
+    its companions: the file is then read as it stands.
+    """
+    try:
+        is_there = path.is_file()
+    except OSError as error:
+        raise UsageError(
+            f"history {path}: cannot be looked at ({error.strerror}). Name another, or use another account."
+        ) from error
+    if not is_there:
         raise UsageError(
             f"history {path}: no such file. Name the history file of the program, or start the program first."
         )
     with readable(path):
-        connection = _connect(path, "ro")
         try:
-            if _is_empty(connection):
-                raise UsageError(f"history {path}: empty; nothing has been recorded yet.")
-            _check(connection, path)
-        except BaseException:
-            connection.close()
-            raise
+            return _open_for_reading(path, "ro")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & _PRIMARY not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+                raise
+            connection = _open_for_reading(path, "ro&immutable=1")
+            with suppress(OSError):
+                if path.with_name(path.name + COMPANIONS[0]).stat().st_size:
+                    _log.warning(
+                        "history is read without its last rows, which are in its -wal", path=str(path)
+                    )
+            return connection
+
+
+def _open_for_reading(path: Path, mode: str) -> sqlite3.Connection:
+    connection = _connect(path, mode)
+    try:
+        if _is_empty(connection):
+            raise UsageError(f"history {path}: empty; nothing has been recorded yet.")
+        _check(connection, path)
+    except BaseException:
+        connection.close()
+        raise
     return connection
+
+
+def examine(path: Path) -> None:
+    """Read all of the history at `path`, which is open elsewhere too. Raises UsageError if it is none."""
+    with readable(path), closing(_open_for_reading(path, "ro")) as connection:
+        _check_integrity(connection)
+
+
+def make_folder(path: Path) -> None:
+    """Make the folder of the history at `path`. Raises UsageError if it cannot be made."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"history {path}: its folder cannot be made ({error.strerror}). "
+            f"Make it, or name another history file."
+        ) from error
+
+
+def is_damaged(error: Exception) -> bool:
+    """Whether opening or writing failed for what the file holds, and not for being out of reach now."""
+    if isinstance(error, UsageError):
+        return not isinstance(error.__cause__, sqlite3.OperationalError)
+    return type(error) is sqlite3.DatabaseError  # its subclasses mean something else
+
+
+def set_aside(path: Path, suffixes: Sequence[str] = ("", *COMPANIONS)) -> Path:
+    """Rename the file at `path` and its companions, as far as they are there; return its new name.
+
+    Rename before the last connection is closed: SQLite then sees it and does not write to the file.
+    """
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
+    aside = path.with_name(f"{path.name}.damaged-{stamp}")
+    for suffix in suffixes:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
+    return aside
 
 
 @contextmanager

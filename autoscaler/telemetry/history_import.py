@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from autoscaler.errors import UsageError
 from autoscaler.telemetry.history_file import INTERVAL_COLUMNS, INTERVAL_MARKS, open_for_writing, readable
 from autoscaler.telemetry.history_lock import HistoryLock
-from autoscaler.telemetry.history_retention import Retention, tidy
+from autoscaler.telemetry.history_retention import Retention, believed_time, tidy
 from autoscaler.units import format_duration
 from forecasting.series import Series
 
@@ -77,8 +77,7 @@ def import_arrivals(
     try:
         with closing(open_for_writing(path)) as connection, readable(path), connection:
             connection.execute("BEGIN IMMEDIATE")
-            (newest,) = connection.execute("SELECT max(start_wall + interval) FROM intervals").fetchone()
-            newest = max(series.end, newest or 0.0)
+            newest = max(series.end, believed_time(connection))
             starts, ends, counts, too_old = _known(series, newest - retention.rolled_up)
             rows = connection.execute(
                 "SELECT start_wall, start_wall + interval FROM intervals WHERE pool = ? AND start_wall < ? "

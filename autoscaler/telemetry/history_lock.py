@@ -7,6 +7,7 @@ the same name. It holds the pid of the writer, for the message that the second o
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from autoscaler.errors import HistoryLocked, UsageError
@@ -16,26 +17,41 @@ class HistoryLock:
     """Taken on construction, or HistoryLocked is raised."""
 
     def __init__(self, history: Path) -> None:
+        self._history = history
         self._path = history.with_name(history.name + ".lock")
+        self._descriptor = self._take()
+
+    def renew(self) -> None:
+        """Take it anew if its file was deleted or replaced. Raises HistoryLocked if somebody else has it."""
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(self._descriptor), self._path.stat()):
+                return
+        taken = self._take()
+        os.close(self._descriptor)
+        self._descriptor = taken
+
+    def release(self) -> None:
+        """Let the next writer in."""
+        os.close(self._descriptor)
+
+    def _take(self) -> int:
+        history = self._history
         try:
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
             raise UsageError(
                 f"history {history}: the lock file {self._path.name} beside it cannot be opened "
                 f"({error.strerror}). Make the folder writable, or name another history file."
             ) from error
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            holder = os.pread(self._descriptor, 32, 0).decode(errors="replace").strip()
-            os.close(self._descriptor)
+            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+            os.close(descriptor)
             raise HistoryLocked(
                 f"history {history}: in use by {f'process {holder}' if holder else 'another process'}, "
                 f"which holds {self._path.name}. Stop that instance, or give this one another history file."
             ) from error
-        os.truncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
-
-    def release(self) -> None:
-        """Let the next writer in."""
-        os.close(self._descriptor)
+        os.truncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        return descriptor

@@ -1,6 +1,8 @@
 """Reading the history: beside the program that writes it, or after it ended. Needs no lock."""
 
+import sqlite3
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -18,6 +20,17 @@ from autoscaler.telemetry.history_file import (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class PoolSpan:
+    """What a history holds of one pool."""
+
+    pool: str
+    start_wall: float
+    """Where its first interval began [s since the epoch]."""
+    end_wall: float
+    """Where its last one ended [s since the epoch]."""
+
+
 class HistoryReader:
     """Reads a history, also beside the program that writes it. Safe to call from any thread.
 
@@ -29,8 +42,17 @@ class HistoryReader:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path).resolve()
-        self._reading = open_for_reading(self.path)
+        self._reading: sqlite3.Connection | None = open_for_reading(self.path)
         self._reading_lock = threading.Lock()
+
+    def pools(self) -> list[PoolSpan]:
+        """Return the pools that have intervals, by name."""
+        rows = self._rows(
+            "SELECT pool, min(start_wall), max(start_wall + interval) FROM intervals "
+            "GROUP BY pool ORDER BY pool",
+            (),
+        )
+        return [PoolSpan(*row) for row in rows]
 
     def arrivals(self, pool: str, interval: float, since_wall: float, until_wall: float) -> FloatArray:
         """Count the arrivals of `pool` per bin of `interval` seconds over [since_wall, until_wall).
@@ -74,7 +96,8 @@ class HistoryReader:
     def close(self) -> None:
         """Let go of the file."""
         with self._reading_lock:
-            self._reading.close()
+            if self._reading is not None:
+                self._reading.close()
 
     def __enter__(self) -> Self:
         return self
@@ -86,4 +109,6 @@ class HistoryReader:
 
     def _rows(self, query: str, arguments: tuple[object, ...]) -> list[Any]:
         with self._reading_lock, readable(self.path):
+            if self._reading is None:
+                self._reading = open_for_reading(self.path)
             return self._reading.execute(query, arguments).fetchall()

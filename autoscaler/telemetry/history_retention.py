@@ -4,11 +4,14 @@ Rolling up joins the intervals of one hour that follow one another without a gap
 of the same table. A gap stays a gap: no row ever spans time that was not observed, so reading needs
 not know which rows were rolled up.
 
-Age is measured from the newest record, not from a clock of its own.
+Age is measured from what was recorded, not from a clock of its own, and a clock is not believed at once:
+one that is a year ahead for an hour would age out everything. A time counts as reached when a day's worth
+of hours has been recorded at it or later. So what a wrong clock says matters only if it stays wrong for a
+day, and everything is kept a day longer than is said.
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -21,6 +24,10 @@ _GAP_MAX = 0.01
 """Two intervals follow one another if less than this fraction of the later one lies between them [1]."""
 
 
+_BELIEVED_AFTER = 24
+"""Hours with a record in them, at a time or later, that make it believed [1]."""
+
+
 @dataclass(frozen=True, slots=True)
 class Retention:
     """How long history is kept."""
@@ -29,6 +36,21 @@ class Retention:
     """Intervals and every decision as they were recorded [s]; two weeks show a weekly season."""
     rolled_up: float = 366 * DAY
     """Hourly intervals, and the decisions that changed the fleet [s]."""
+
+
+def believed_time(connection: sqlite3.Connection) -> float:
+    """Return the calendar time that the records prove to be reached [s since the epoch].
+
+    It is the start of the 24th-newest hour that has a record, or of the first if there are fewer.
+    """
+    (hour,) = connection.execute(
+        "SELECT min(hour) FROM ("
+        "SELECT CAST(start_wall / 3600 AS INTEGER) AS hour FROM intervals "
+        "UNION SELECT CAST(wall_time / 3600 AS INTEGER) FROM decisions "
+        "ORDER BY hour DESC LIMIT ?)",
+        (_BELIEVED_AFTER,),
+    ).fetchone()
+    return HOUR * (hour or 0)
 
 
 def tidy(connection: sqlite3.Connection, newest: float, retention: Retention) -> None:
@@ -78,10 +100,23 @@ def _joined(run: list[RecordedInterval]) -> RecordedInterval:
         arrivals=sum(row.arrivals for row in run),
         completions=sum(row.completions for row in run),
         rejected=sum(row.rejected for row in run),
-        service_time_sum=sum(row.service_time_sum or 0.0 for row in run),
-        service_time_square_sum=sum(row.service_time_square_sum or 0.0 for row in run),
-        busy_slots_mean=sum((row.busy_slots_mean or 0.0) * row.interval for row in run)
-        / sum(row.interval for row in run),
+        service_time_sum=_sum(row.service_time_sum for row in run),
+        service_time_square_sum=_sum(row.service_time_square_sum for row in run),
+        busy_slots_mean=_busy_slots_mean(run),
         tokens_in=sum(row.tokens_in for row in run),
         tokens_out=sum(row.tokens_out for row in run),
+    )
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    """Add up what is known; None if nothing is, as in imported intervals."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _busy_slots_mean(run: list[RecordedInterval]) -> float | None:
+    """Average over the time of which it is known."""
+    known = [(row.busy_slots_mean, row.interval) for row in run if row.busy_slots_mean is not None]
+    return (
+        sum(mean * length for mean, length in known) / sum(length for _, length in known) if known else None
     )

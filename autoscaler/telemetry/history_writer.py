@@ -14,14 +14,17 @@ from pathlib import Path
 import structlog
 
 from autoscaler.domain import Observation
+from autoscaler.errors import UsageError
 from autoscaler.telemetry.decision_codec import Row
 from autoscaler.telemetry.history_file import (
     DECISION_COLUMNS,
     INTERVAL_COLUMNS,
     INTERVAL_MARKS,
     RecordedInterval,
+    is_damaged,
 )
-from autoscaler.telemetry.history_retention import HOUR, Retention, tidy
+from autoscaler.telemetry.history_held import HeldHistory
+from autoscaler.telemetry.history_retention import HOUR, Retention, believed_time, tidy
 
 _log = structlog.get_logger(__name__)
 
@@ -50,13 +53,13 @@ class HistoryWriter(threading.Thread):
 
     def __init__(
         self,
-        connection: sqlite3.Connection,
+        held: HeldHistory,
         inbox: "queue.Queue[Record | Mark]",
         retention: Retention,
         path: Path,
     ) -> None:
         super().__init__(name="history-writer", daemon=True)
-        self._connection = connection
+        self._held = held
         self._inbox = inbox
         self._retention = retention
         self._path = path
@@ -80,7 +83,7 @@ class HistoryWriter(threading.Thread):
                     "history closed with unwritten records", path=str(self._path), records=len(unwritten)
                 )
                 break
-        self._connection.close()
+        self._held.close()
 
     def stop(self) -> None:
         """Finish what is in the queue and end; a disk that refuses is not waited for."""
@@ -98,12 +101,16 @@ class HistoryWriter(threading.Thread):
 
     def _commit(self, records: list[Record]) -> bool:
         try:
-            with self._connection:
-                self._connection.execute("BEGIN IMMEDIATE")
-                self._insert(records)
+            try:
+                self._write(records)
+            except sqlite3.DatabaseError as error:
+                if not is_damaged(error):
+                    raise
+                self._held.discard(error)
+                self._write(records)
             self._refused = False
             return True
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError, UsageError) as error:
             if not self._refused:
                 _log.error(
                     "history cannot be written; will try again", path=str(self._path), error=str(error)
@@ -111,20 +118,27 @@ class HistoryWriter(threading.Thread):
             self._refused = True
             return False
 
-    def _insert(self, records: list[Record]) -> None:
-        self._connection.executemany(
+    def _write(self, records: list[Record]) -> None:
+        connection = self._held.connection()
+        with connection:
+            connection.execute("BEGIN IMMEDIATE")
+            self._insert(connection, records)
+        self._held.committed()
+
+    def _insert(self, connection: sqlite3.Connection, records: list[Record]) -> None:
+        connection.executemany(
             f"INSERT INTO decisions ({DECISION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
             [record.decision for record in records],
         )
         # A clock set back to the very same start has lived that interval twice; the first telling counts.
-        self._connection.executemany(
+        connection.executemany(
             f"INSERT INTO intervals ({INTERVAL_COLUMNS}) VALUES ({INTERVAL_MARKS}) "
             "ON CONFLICT (pool, start_wall) DO NOTHING",
             [record.interval for record in records if record.interval is not None],
         )
         newest = records[-1].decision[1]
         if abs(newest - self._tidied_at) >= HOUR:
-            tidy(self._connection, newest, self._retention)
+            tidy(connection, believed_time(connection), self._retention)
             self._tidied_at = newest
 
 

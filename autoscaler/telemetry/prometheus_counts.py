@@ -4,8 +4,8 @@ Counters are told apart by series, for the sum of two hides the reset of one. Wh
 comes back, its rise is spread evenly over the silence; where all are silent at once nobody was counting, and
 that is a gap. Prometheus holds a sample for five minutes after it heard the last, so what stood still just
 before a gap is part of it. A series that begins while others go on is a new process, which counted from zero:
-its first value counts, unless it is more than any series ever rose in one step, for then it is an old one that
-was only now found.
+its first value counts, unless it is more than any series ever rose in one step, for then it is an old one
+that was only now found.
 
 A rate, or a count, over a window as long as an interval is taken at the end of the interval alone, where it
 is of just that time; one over a shorter window is averaged.
@@ -91,8 +91,8 @@ def _increases(series: Sequence[Samples], points: int, held: int) -> Floats:
         if first and seen[first - 1] and each.values[0] <= highest:
             total[first - 1] += each.values[0]
             counted[first - 1] = True
-    for gap in np.flatnonzero(counted[:-1] & ~counted[1:]) + 1:
+    for gap in (np.flatnonzero(counted[:-1] & ~counted[1:]) + 1).tolist():
         before = slice(max(0, gap - held), gap)
         moved = np.flatnonzero(total[before])
-        counted[before.start + (moved[-1] + 1 if len(moved) else 0) : gap] = False
+        counted[before.start + (int(moved[-1]) + 1 if len(moved) else 0) : gap] = False
     return np.where(counted, total, nan)

@@ -5,6 +5,7 @@ Points lie closer than the intervals that are wanted, so that what a process cou
 just before its end is lost as little as possible.
 """
 
+from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, floor, isfinite
@@ -138,7 +139,7 @@ class _Gathered:
 
     def __init__(self, start: float, step: float, points: int) -> None:
         self._start, self._step, self._points = start, step, points
-        self._samples: dict[frozenset[tuple[str, str]], dict[int, float]] = {}
+        self._samples: dict[frozenset[tuple[str, str]], tuple[array[int], array[float]]] = {}
         self.warnings: list[str] = []
 
     def times(self, begin: int, last: int) -> dict[str, str]:
@@ -152,19 +153,23 @@ class _Gathered:
         for line in body.data.result if body.data else ():
             if line.histograms:
                 raise UsageError("--query: gives histograms; ask for histogram_count(…) of it")
-            samples = self._samples.setdefault(frozenset(line.metric.items()), {})
+            places, values = self._samples.setdefault(
+                frozenset(line.metric.items()), (array("q"), array("d"))
+            )
             for time, text in line.values:
                 place, value = round((time - self._start) / self._step), float(text)
                 if isfinite(value) and 0 <= place < self._points:
-                    samples[place] = value
+                    places.append(place)
+                    values.append(value)
 
     def series(self) -> list[Samples]:
         """Return every series that has a sample."""
-        return [
-            Samples(np.array(list(samples), dtype=np.int64), np.array(list(samples.values())))
-            for samples in self._samples.values()
-            if samples
-        ]
+        gathered = []
+        for places, values in self._samples.values():
+            if places:
+                ascending, of = np.unique(np.array(places), return_index=True)
+                gathered.append(Samples(ascending, np.array(values)[of]))
+        return gathered
 
 
 async def _ask(session: aiohttp.ClientSession, endpoint: URL, query: str, times: dict[str, str]) -> _Body:

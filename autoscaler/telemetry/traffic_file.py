@@ -51,6 +51,7 @@ def read_traffic(
     *,
     interval: float | None = None,
     duration_unit: str | None = None,
+    gaps: bool = False,
     progress: Progress | None = None,
 ) -> Traffic:
     """Read the traffic in `path`.
@@ -63,6 +64,9 @@ def read_traffic(
         Length of an interval [s], for counts that come without times.
     duration_unit : str, optional
         `s`, `ms`, `us` or `ns`, for durations that do not say; else it is told by their form.
+    gaps : bool
+        Whether counts that were filled in, or whose interval is absent, are not known rather than what is
+        there or zero; see `traffic_file_counts`.
     progress : callable, optional
         See `Progress`.
 
@@ -76,7 +80,7 @@ def read_traffic(
         with path.open("rb") as raw:
             numbered = enumerate(_lines(path, raw, progress), start=1)
             first = list(islice(numbered, _LOOK_AHEAD))
-            form, header = _form(path, [line for _, line in first], interval, duration_unit)
+            form, header = _form(path, [line for _, line in first], interval, duration_unit, gaps)
             for number, line in chain(first, numbered):
                 if line.isspace() or not line or line.startswith("#") or number == header:
                     continue
@@ -110,7 +114,7 @@ def _lines(path: Path, raw: BinaryIO, progress: Progress | None) -> Iterator[str
 
 
 def _form(
-    path: Path, first: list[str], interval: float | None, duration_unit: str | None
+    path: Path, first: list[str], interval: float | None, duration_unit: str | None, gaps: bool
 ) -> tuple[_Form, int]:
     """Tell what the file is; return who takes its lines, and the number of the header, 0 if there is none."""
     full = [(number, line) for number, line in enumerate(first, 1) if line.strip() and line[0] != "#"]
@@ -122,7 +126,7 @@ def _form(
         return JsonLines(duration_unit), 0
     number, header = full[0]
     if CountsTable.fits(header):
-        return CountsTable(header, interval), number
+        return CountsTable(header, interval, gaps), number
     if RequestTable.fits_header(header):
         return RequestTable(header, duration_unit), number
     if RequestTable.fits_row(header):

@@ -21,6 +21,9 @@ from autoscaler.queueing.staffing import servers_for_wait, servers_for_wait_each
 from autoscaler.queueing.waiting import wait_tail
 
 POOLS = 1000
+NODES = 81
+"""Rates by which the controller knows a forecast."""
+
 SERVICE_TIME, WAIT_SECONDS, WAIT_QUANTILE = 180.0, 20.0, 0.8
 """A call centre's objective, for which pyworkforce is made: 80 % within 20 s, calls of 3 minutes [s]."""
 
@@ -112,9 +115,9 @@ def beside_the_peer(name: str, loads: Array) -> list[Work]:
 
 def for_a_forecast(load: float) -> Work:
     """Servers for a distribution of rates, which the peer does not know."""
-    rates, weights = np.exp(np.linspace(-0.5, 0.5, 21)) * load / 10.0, np.full(21, 1.0 / 21)
+    rates, weights = np.exp(np.linspace(-0.5, 0.5, NODES)) * load / 10.0, np.full(NODES, 1.0 / NODES)
     return Work(
-        f"sizing for 21 rates around {load:,.0f} erlangs",
+        f"sizing for {NODES} rates around {load:,.0f} erlangs",
         1,
         lambda: servers_for_wait_mixture(rates, weights, 10.0, 5.0, 0.99),
     )
@@ -127,6 +130,7 @@ def report(peer: Peer | None) -> Table:
     for work in [
         *beside_the_peer("5–100 erlangs", rng.uniform(5.0, 100.0, POOLS)),
         *beside_the_peer("100–5,000 erlangs", rng.uniform(100.0, 5000.0, POOLS)),
+        for_a_forecast(10.0),
         for_a_forecast(100.0),
         for_a_forecast(100_000.0),
     ]:

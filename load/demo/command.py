@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
+from autoscaler.cli.option_values import DAY, SEED_MAX, a_number, a_whole_number
 from load.demo.scenario import ROOT, Scenario
 from load.triton.install import is_installed
 
@@ -22,11 +23,18 @@ class Server(StrEnum):
 
 
 def demo(
-    seconds: Annotated[float, typer.Option(help="How long requests come.", min=1.0)] = 110.0,
+    seconds: Annotated[
+        float, typer.Option(parser=a_number(1.0, DAY), metavar="N", help="How long requests come.")
+    ] = 110.0,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Write the result here; - is the screen.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of arrivals, sentences and service times.")] = 1,
+    seed: Annotated[
+        int,
+        typer.Option(
+            parser=a_whole_number(0, SEED_MAX), metavar="N", help="Of arrivals, sentences and service times."
+        ),
+    ] = 1,
     plain: Annotated[bool, typer.Option("--plain", help="Lines of text instead of a live view.")] = False,
     server: Annotated[Server | None, typer.Option(help="[triton where it is installed, else plain]")] = None,
 ) -> None:

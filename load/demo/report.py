@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from autoscaler.domain import Decision, ScaleTo
-from autoscaler.queueing.staffing import servers_for_utilization, servers_for_wait
+from autoscaler.queueing.staffing import servers_for_wait
+from autoscaler.queueing.utilization_band import servers_for_utilization
 from load.demo.sampler import Sample
 from load.demo.scenario import Scenario
 from load.generator import Record

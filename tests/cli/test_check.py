@@ -11,6 +11,7 @@ from aiohttp.test_utils import TestServer
 from autoscaler.cli import probe_machine
 from autoscaler.cli.check import probe
 from autoscaler.cli.findings import Level
+from autoscaler.cli.probe_files import probe_folder
 from autoscaler.cli.probe_network import probe_address
 from autoscaler.cli.probe_objective import service_time_max
 from autoscaler.domain import Fleet, Hold, Objective, Observation
@@ -136,6 +137,21 @@ async def test_a_file_that_is_no_history_is_a_problem():
 async def test_a_history_below_a_file_is_a_problem():
     settings = settings_of("platform: {kind: static, urls: [http://127.0.0.1:1]}", history="f.yaml/h.db")
     assert (await found(settings))["history"][0] is Level.PROBLEM
+
+
+@pytest.mark.parametrize("place", ["/proc/x", "/proc/nowhere/x", f"{'n' * 300}/x", "n" * 300])
+async def test_a_place_where_nothing_can_be_made_is_a_problem_whatever_its_permissions_say(place):
+    settings = settings_of(local("python3"), history=place, state=place)
+    findings = await found(settings)
+    assert findings["history"][0] is Level.PROBLEM
+    assert findings["state"][0] is Level.PROBLEM
+
+
+def test_a_folder_of_the_kernel_takes_no_state_and_nothing_is_left_of_a_trial(tmp_path):
+    assert probe_folder("state", Path("/proc")).level is Level.PROBLEM
+    assert probe_folder("state", tmp_path).level is Level.OK
+    assert probe_folder("state", tmp_path / "new").level is Level.OK
+    assert list(tmp_path.iterdir()) == []
 
 
 # One server, 60 % busy: P(W > t) = 0.6 exp(-0.4 t / S) = 0.01 at t = 5 s, so S = 2 / ln 60.

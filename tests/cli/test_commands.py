@@ -6,9 +6,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from autoscaler.__main__ import main as console_script
 from autoscaler.cli import explain, main
 
 ROOT = Path(__file__).parents[2]
@@ -79,6 +81,16 @@ def typed(words: list[str], monkeypatch) -> int:
         (["explain", "--url", "http://h", "--history", "f"], "give one of --config, --url and --history"),
         (["explain", "--history", "absent.db"], "absent.db: no such file"),
         (["top", "--url", "here"], "--url here: not a URL; write it as http://127.0.0.1:8082"),
+        (["top", "--url", "http://h:99999"], "--url http://h:99999: not a URL"),
+        (["explain", "--url", "http://[::1"], "--url http://[::1: not a URL; write it as"),
+        (["replay", "f", "--service-time", "soon"], "'--service-time': 'soon': write a time such as 250ms"),
+        (["replay", "f", "--service-time", "0s"], "'--service-time': '0s': write between 1ms and 1d"),
+        (["replay", "f", "--service-time", "1e-300"], "'1e-300': write between 1ms and 1d"),
+        (["replay", "f", "--service-time", "1e300"], "'1e300': write between 1ms and 1d"),
+        (["replay", "f", "--cold-start", "1e300"], "'--cold-start': '1e300': write between 0s and 1d"),
+        (["replay", "f", "--service-scv", "1e300"], "'--service-scv': '1e300': write between 0 and 100"),
+        (["replay", "f", "--service-scv", "nan"], "'nan': write between 0 and 100"),
+        (["replay", "f", "--seed", "-1"], "'--seed': '-1': write a whole number between 0 and"),
     ],
 )
 def test_a_mistake_is_named_on_stderr_and_ends_with_2(words, said, tmp_path, monkeypatch, capsys):
@@ -94,6 +106,20 @@ def test_ctrl_c_ends_with_130(monkeypatch):
 
     monkeypatch.setattr(explain, "explain_decisions", interrupted)
     assert typed(["explain"], monkeypatch) == 130
+
+
+class Interrupted(ModuleType):
+    """A module whose import is cut short by Ctrl-C."""
+
+    def __getattr__(self, name):
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_while_its_parts_are_imported_ends_quietly(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "autoscaler.cli", Interrupted("autoscaler.cli"))
+    with pytest.raises(SystemExit) as ended:
+        console_script()
+    assert (ended.value.code, capsys.readouterr().err) == (130, "")
 
 
 @pytest.mark.parametrize("words", [["nonsense"], ["run", "-c", "absent.yaml"]])

@@ -11,8 +11,9 @@ from autoscaler.cli.plan_pools_file import read_pools
 from autoscaler.cli.plan_run import Output, run_plan
 from autoscaler.cli.plan_values import Wrong, question_of, read_values
 from autoscaler.errors import SettingsError, UsageError
+from autoscaler.plan.one_by_one import Impatient, OneByOne
 from autoscaler.plan.question import Band, WaitBound
-from autoscaler.plan.service import Batches, Continuous, Impatient, OneByOne
+from autoscaler.plan.together import Batches, Continuous
 from autoscaler.queueing.impatience import ExponentialPatience, FixedPatience
 
 TEN_ERLANGS = {"arrival_rate": "1/s", "service_time": "10s"}
@@ -123,6 +124,17 @@ def test_slots_follow_from_the_time_that_a_token_may_take():
         ({**STEPS, "slots": "4", "tokens_in": "100"}, "prefill_rate", "is missing"),
         ({**STEPS, "step_beta": "0s", "token_time": "50ms"}, "slots", "is missing"),
         ({**STEPS, "tokens_out": "0"}, "tokens_out", "at least 1"),
+        ({**TEN_ERLANGS, "patience": "fixed:1e300"}, "patience", "at most 1w"),
+        ({**TEN_ERLANGS, "service_time": "1e300"}, "service_time", "at most 1w"),
+        ({**TEN_ERLANGS, "service_time": "1e-300"}, "service_time", "at least 1us"),
+        ({**TEN_ERLANGS, "slots": "1000000000"}, "slots", "at most 10,000"),
+        ({**TEN_ERLANGS, "arrival_rate": "1e9/s"}, "arrival_rate", "without an exponent"),
+        ({**TEN_ERLANGS, "arrival_rate": "1000000000/s"}, "arrival_rate", "less than 1,000,000/s"),
+        ({**TEN_ERLANGS, "replicas_max": "10"}, "replicas_max", "at least 11"),
+        ({**BATCHES, "batch_max": "1000000"}, "batch_max", "at most 1,024"),
+        ({**STEPS, "tokens_out": "1e300"}, "tokens_out", "at most 1,000,000,000"),
+        ({**STEPS, "arrival_rate": "1000000/s", "slots": "100"}, "arrival_rate", "of 2,000 replicas"),
+        ({**STEPS, "token_time": "1w"}, "token_time", "more than 200,000 requests at once"),
     ],
 )  # fmt: skip
 def test_what_is_impossible_names_the_option_and_the_remedy(given, name, remedy):
@@ -178,6 +190,11 @@ def test_continuous_batching_tells_what_clients_see(capsys):
     [
         ({**TEN_ERLANGS, "slots": "0"}, "--slots 0: a whole number, at least 1"),
         ({"arrival_rate": "1/s", "batch_max": "4"}, "--batch-alpha: is missing; a batching line"),
+        ({**STEPS, "token_time": "5ms"}, "--token-time 5ms: at least 0.021s"),
+        (
+            {"arrival_rate": "5/s", "service_time": "10s", "replicas_max": "3"},
+            "--replicas-max 3: so many can carry 0.3/s of the 5/s that come; it takes at least 51",
+        ),
         ({**TEN_ERLANGS, "pool": "chat"}, "--pool chat: says nothing without --pools FILE"),
         ({"interval": "1s"}, "--interval 1s: says nothing without --from FILE"),
         ({"from_": Path("a"), "pools": Path("b")}, "--pools: leave it out, or --from"),

@@ -1,5 +1,8 @@
 """The admin listener, asked over loopback."""
 
+import asyncio
+import logging
+
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
@@ -139,3 +142,32 @@ async def test_a_taken_port_is_named_with_a_remedy(program):
             await start_admin("127.0.0.1", port, program.sources())
     finally:
         await first.cleanup()
+
+
+async def test_what_is_no_http_is_refused_with_one_line_for_the_curious(program, caplog):
+    caplog.set_level(logging.DEBUG, logger="autoscaler.admin")
+    admin = await start_admin("127.0.0.1", 0, program.sources())
+    try:
+        for head in (b"GET / HTTP/1.1\r\nHost: a\r\nbad header\r\n\r\n", b"\x16\x03\x01 TLS?\r\n\r\n"):
+            caplog.clear()
+            reader, writer = await asyncio.open_connection(*admin.addresses[0][:2])
+            writer.write(head)
+            assert (await reader.readline()).split()[1] == b"400"
+            writer.close()
+            assert [(line.levelname, line.exc_info) for line in caplog.records] == [("DEBUG", None)]
+            assert "not valid HTTP" in caplog.text
+    finally:
+        await admin.cleanup()
+
+
+async def test_a_fault_of_its_own_is_told_with_its_trace(program, caplog):
+    program.history_error = RuntimeError("a fault of ours")
+    admin = await start_admin("127.0.0.1", 0, program.sources())
+    try:
+        reader, writer = await asyncio.open_connection(*admin.addresses[0][:2])
+        writer.write(b"GET /api/decisions HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert (await reader.readline()).split()[1] == b"500"
+        writer.close()
+    finally:
+        await admin.cleanup()
+    assert "a fault of ours" in caplog.text

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecasting import HoltWinters, Level, Persistence, SeasonalNaive
+from forecasting import Chosen, HoltWinters, Level, Persistence, SeasonalNaive, SeasonalRegression
 
 SEASON = 4
 LEVELS = np.array([0.01, 0.1, 0.5, 0.9, 0.99])
@@ -19,8 +19,18 @@ FORECASTERS = [
     lambda: SeasonalNaive(SEASON),
     lambda: HoltWinters(SEASON),
     lambda: HoltWinters(SEASON, trend=None, seasonal="multiplicative"),
+    lambda: SeasonalRegression(SEASON),
+    lambda: Chosen(SEASON),
 ]
-NAMES = ["persistence", "level", "seasonal-naive", "holt-winters", "holt-winters-multiplicative"]
+NAMES = [
+    "persistence",
+    "level",
+    "seasonal-naive",
+    "holt-winters",
+    "holt-winters-multiplicative",
+    "seasonal-regression",
+    "chosen",
+]
 each_forecaster = pytest.mark.parametrize("make", FORECASTERS, ids=NAMES)
 
 counts = st.one_of(st.just(0.0), st.just(math.nan), st.floats(0, 1e4), st.floats(0, 1e308))

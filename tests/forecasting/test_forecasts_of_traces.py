@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from forecasting import HoltWinters, Series, backtest, choose, with_baselines
+from forecasting import (
+    Chosen,
+    HoltWinters,
+    SeasonalNaive,
+    SeasonalRegression,
+    Series,
+    backtest,
+    choose,
+    with_baselines,
+)
 
 TRACES = Path(__file__).parents[3] / "shared" / "traces"
 
@@ -44,3 +53,36 @@ def test_a_naive_forecaster_is_chosen_for_bursts_without_a_season():
     bursts = trace("burstgpt/burstgpt_api_d00_30.csv.gz").values
     selection = choose(with_baselines(HoltWinters(24), 24), bursts, horizon=1)
     assert selection.name != "HoltWinters"
+
+
+@pytest.mark.parametrize(
+    ("file", "day", "weeks", "most"),
+    [
+        ("nab/nyc_taxi_2014q3_30min.csv.gz", 48, 3, 0.62),
+        ("burstgpt/burstgpt_conv_d00_30.csv.gz", 24, 2, 0.85),
+    ],
+)
+def test_seasonal_regression_beats_the_best_naive_forecast_by_far(file, day, weeks, most):
+    counts = trace(file).values[: (weeks + 2) * 7 * day]
+    competitors = with_baselines(SeasonalRegression(day), day) | {"week": SeasonalNaive(7 * day)}
+    scores = backtest(competitors, counts, steps=[1, 2], warm_up=weeks * 7 * day)
+    ours = scores.pop("SeasonalRegression")
+    ratios = [one.mae / min(each[k].mae for each in scores.values()) for k, one in enumerate(ours)]
+    assert sum(ratios) / 2 < most
+    assert all(0.70 < one.coverage_80 < 0.90 and 0.90 < one.coverage_95 < 0.99 for one in ours)
+
+
+def test_three_days_of_page_views_are_enough_to_beat_yesterday():
+    views = trace("wikipedia/dewiki_2025w36_1h.csv.gz").values
+    forecaster, errors, yesterday = SeasonalRegression(24), [], []
+    for t in range(72, 166, 2):
+        forecaster.fit(views[:t])
+        errors.append(abs(forecaster.at(1).point - views[t]))
+        yesterday.append(abs(views[t - 24] - views[t]))
+    assert sum(errors) < 0.6 * sum(yesterday)
+
+
+def test_what_serves_bursts_without_a_season_is_no_worse_than_the_last_value():
+    bursts = trace("burstgpt/burstgpt_api_d00_30.csv.gz").values
+    scores = backtest(with_baselines(Chosen(24), 24), bursts, steps=[1], warm_up=14 * 24)
+    assert scores["Chosen"][0].mae < 1.02 * scores["Persistence"][0].mae

@@ -26,7 +26,7 @@ def days(count, peak=200.0, seed=0):
 
 
 def means(forecaster, horizon=DAY):
-    return np.array([each.mean for each in forecaster.forecast(horizon)])
+    return np.array([each.point for each in forecaster.forecast(horizon)])
 
 
 @both

@@ -106,6 +106,12 @@ async def test_refusals_time_outs_and_bad_answers_are_failures_of_different_kind
     assert all(record.failed for record in [*records, refused])
 
 
+async def test_a_request_that_cannot_even_be_sent_is_a_failure():
+    generator = Generator(lambda index: Outgoing("http://127.0.0.1:1/", method="G T"))
+    (record,) = await generator.run([0.0])
+    assert (record.error, record.failed) == ("value", True)
+
+
 async def test_a_truncated_answer_is_a_failure():
     async def breaks_off(request):
         answer = web.StreamResponse(headers={"Content-Length": "100"})

@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager, suppress
 import aiohttp
 import pytest
 
+from load.model_server import main, parse
+
 
 def a_free_port():
     with socket.socket() as probe:
@@ -91,5 +93,34 @@ def test_a_port_in_use_is_told_in_one_line():
         port = taken.getsockname()[1]
         command = [sys.executable, "-m", "load.model_server", "--port", str(port)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-    assert done.returncode == 1
-    assert done.stderr == f"cannot listen on 127.0.0.1:{port}: Address already in use\n"
+    assert done.returncode == 2
+    said = f"cannot listen on 127.0.0.1:{port}: Address already in use; give another --host or --port\n"
+    assert done.stderr == said
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["--port", "99999"], "--port: '99999': write a whole number between 1 and 65535"),
+        (["--port", "-1"], "--port: '-1': write a whole number between 1 and 65535"),
+        (["--port", "1", "--seed", "-1"], "--seed: '-1': write a whole number between 0 and"),
+        (["--port", "1", "--slots", "1.5"], "--slots: '1.5': write a whole number between 1 and"),
+        (["--port", "1", "--scv", "nan"], "--scv: 'nan': write a number between 0 and 100"),
+        (["--port", "1", "--service-time", "1e300"], "'1e300': write a number between 0 and 86,400"),
+    ],
+)
+def test_nonsense_is_named_with_its_remedy(words, said, capsys):
+    with pytest.raises(SystemExit) as ended:
+        parse(words)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("host", ["nohost.invalid", f"{'a' * 300}.invalid"])
+def test_a_host_that_is_none_is_told_in_one_line(host, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["model_server", "--port", str(a_free_port()), "--host", host])
+    assert main() == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"cannot listen on {host}:")
+    assert "Unknown error" not in said
+    assert said.endswith("; give another --host or --port\n")

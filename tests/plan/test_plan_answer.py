@@ -9,13 +9,15 @@ from hypothesis import strategies as st
 from autoscaler.domain.decision import Binding
 from autoscaler.plan.answer import answer
 from autoscaler.plan.conflict import conflict_of
+from autoscaler.plan.one_by_one import Impatient, OneByOne
 from autoscaler.plan.question import Band, Question, WaitBound
 from autoscaler.plan.search import fewest
-from autoscaler.plan.service import Batches, Continuous, Impatient, OneByOne
+from autoscaler.plan.together import Batches, Continuous
 from autoscaler.queueing.bulk import BatchLine, batches_at_once
 from autoscaler.queueing.continuous_batching import StepLine
 from autoscaler.queueing.impatience import ExponentialPatience, FixedPatience, impatient_queue
-from autoscaler.queueing.staffing import band_servers, servers_for_mean_wait, servers_for_wait
+from autoscaler.queueing.staffing import servers_for_mean_wait, servers_for_wait
+from autoscaler.queueing.utilization_band import band_servers
 
 
 def asked(rate: float = 1.0, service_time: float = 10.0, **more) -> Question:

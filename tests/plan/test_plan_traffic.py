@@ -7,8 +7,8 @@ import pytest
 
 from autoscaler.plan.answer import answer
 from autoscaler.plan.day import day_of
+from autoscaler.plan.one_by_one import OneByOne
 from autoscaler.plan.question import Question
-from autoscaler.plan.service import OneByOne
 from autoscaler.plan.traffic import arrival_scv, profile_of
 from autoscaler.telemetry.traffic import Requests, Traffic
 from forecasting.series import Series

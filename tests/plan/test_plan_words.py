@@ -9,10 +9,11 @@ import pytest
 from autoscaler.plan.answer import answer
 from autoscaler.plan.conflict import conflict_of
 from autoscaler.plan.curve import curve_of
+from autoscaler.plan.one_by_one import Impatient, OneByOne
 from autoscaler.plan.plain import answer_as_plain
 from autoscaler.plan.pools import answer_pools, merged_question
 from autoscaler.plan.question import Band, Question, WaitBound
-from autoscaler.plan.service import Batches, Impatient, OneByOne
+from autoscaler.plan.together import Batches
 from autoscaler.plan.words import alternatives, conflict, duration, percent, recommendation
 from autoscaler.queueing.bulk import BatchLine
 from autoscaler.queueing.impatience import FixedPatience
@@ -90,6 +91,7 @@ def test_those_who_give_up_are_told():
     [
         (0.0, "0"),
         (0.0001, "0.1 ms"),
+        (0.00164, "1.6 ms"),
         (0.228, "228 ms"),
         (4.64, "4.6 s"),
         (600, "10 min"),
@@ -174,9 +176,20 @@ def test_a_curve_reaches_from_the_first_size_that_can_do_the_work_to_beyond_the_
     assert curve.band == pytest.approx((10 / 0.75, 10 / 0.60))
     assert curve.mark == "15 servers · p99 4.6 s · $37.50 an hour"
     assert 5.0 < curve.wait_top < 42.0
+    assert curve.objective_in_sight
 
 
-@pytest.mark.parametrize("question", [asked(0.1), asked(), asked(5000.0), asked(replicas_max=9)])
+IN_BATCHES = Question(15_000.0, Batches(BatchLine(0.005, 0.0005), 64))
+
+
+def test_an_objective_far_above_all_waits_does_not_flatten_them():
+    curve = curve_of(answer(IN_BATCHES))
+    assert curve.wait_top < 0.1
+    assert not curve.objective_in_sight
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("question", [asked(0.1), asked(), asked(5000.0), asked(replicas_max=9), IN_BATCHES])
 @pytest.mark.parametrize("form", ["png", "html"])
 def test_every_answer_can_be_drawn(question, form, tmp_path):
     pytest.importorskip({"png": "matplotlib", "html": "plotly"}[form])

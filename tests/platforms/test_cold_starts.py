@@ -44,7 +44,27 @@ def test_a_damaged_file_means_measuring_anew(tmp_path, content):
     assert ColdStarts(60.0, path).mean == 60.0
 
 
+@pytest.mark.parametrize("content", [b"[-5, 0]", b"[1e308, 1e308]", b"[NaN]", b"[" * 100_000])
+def test_what_no_start_can_take_is_not_believed(tmp_path, content):
+    path = tmp_path / "cold_starts.json"
+    path.write_bytes(content)
+    assert (ColdStarts(60.0, path).mean, ColdStarts(60.0, path).p90) == (60.0, 60.0)
+
+
+def test_what_can_be_is_kept_beside_what_cannot(tmp_path):
+    path = tmp_path / "cold_starts.json"
+    path.write_bytes(b"[-5, 3.5, 0]")
+    assert ColdStarts(60.0, path).mean == 3.5
+
+
+def test_a_folder_that_was_deleted_meanwhile_is_made_again(tmp_path):
+    path = tmp_path / "state" / "cold_starts.json"
+    ColdStarts(60.0, path).measured(3.0)
+    assert ColdStarts(60.0, path).mean == 3.0
+
+
 def test_a_disk_that_takes_nothing_does_not_stop_the_measuring(tmp_path):
-    cold_starts = ColdStarts(60.0, tmp_path / "no such folder" / "cold_starts.json")
+    (tmp_path / "file").touch()
+    cold_starts = ColdStarts(60.0, tmp_path / "file" / "cold_starts.json")
     cold_starts.measured(3.0)
     assert cold_starts.mean == 3.0

@@ -8,6 +8,7 @@ import urllib.request
 import pytest
 
 from autoscaler.errors import PlatformUnavailable
+from autoscaler.platforms.local_process import replica_log
 from autoscaler.platforms.local_process.processes import is_alive
 from tests.fakes.local_replicas import process_of
 
@@ -97,6 +98,25 @@ async def test_one_that_never_gets_ready_is_ended_and_tried_again(local):
     await until(lambda: platform.replicas()[0].restarts >= 1)
     assert "did not answer its readiness probe within 0.3 s" in platform.last_error
     assert listener.calls == []
+
+
+async def test_what_one_prints_is_bounded_before_it_is_ready_and_while_it_ends(local, monkeypatch):
+    monkeypatch.setattr(replica_log, "LOOK_INTERVAL", 0.05)
+    prints = ("sh", "-c", "trap '' TERM; : {port}; while :; do echo 0123456789; sleep 0.001; done")
+    platform, _ = await local.start(command=prints, log_bytes_max=50, stop_grace=0.5)
+    logs = local.state_dir / "logs"
+    aside, fresh = logs / "replica-0.log.1", logs / "replica-0.log"
+    await platform.scale_to(1)
+    await until(aside.exists)
+    assert states(platform) == ["starting"]
+    await platform.scale_to(0)
+    await until(lambda: states(platform) == ["stopping"])
+    aside.unlink()
+    await until(aside.exists)
+    assert states(platform) == ["stopping"]
+    await until(lambda: not platform.replicas())
+    assert aside.stat().st_size <= 50
+    assert fresh.stat().st_size <= 50
 
 
 async def test_one_that_hangs_is_lost_ended_and_replaced(local, tmp_path):

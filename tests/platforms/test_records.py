@@ -1,5 +1,8 @@
 """What is kept about replicas on disk."""
 
+import os
+import shutil
+
 import pytest
 
 from autoscaler.errors import UsageError
@@ -29,6 +32,47 @@ def test_a_damaged_record_is_dropped_and_the_others_are_read(records, tmp_path):
     damaged.write_text('{"id": "replica-1')
     assert records.all() == [RECORD]
     assert not damaged.exists()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff\xfe",
+        b"[]",
+        b"null",
+        b'{"a": ' + b"[" * 100_000,
+        b'{"id": "../../lock", "place": 0, "gpu": "", "port": 1, "fingerprint": "", "started_at": 1}',
+        b'{"id": "garbage", "place": -1, "gpu": "", "port": 1, "fingerprint": "", "started_at": 1}',
+        b'{"id": "garbage", "place": 0, "gpu": "", "port": 1, "fingerprint": "", "started_at": 1, "pid": -7}',
+        b'{"id": "garbage", "place": 0, "gpu": "", "port": 99999, "fingerprint": "", "started_at": 1}',
+    ],
+    ids=lambda content: content[:60],
+)
+def test_garbage_is_no_record(records, tmp_path, content):
+    records.write(RECORD)
+    (tmp_path / "state" / "replicas" / "garbage.json").write_bytes(content)
+    assert records.all() == [RECORD]
+    assert (tmp_path / "state" / "lock").exists()
+
+
+def test_what_is_no_file_is_passed_over_and_left(records, tmp_path):
+    records.write(RECORD)
+    folder, pipe = (tmp_path / "state" / "replicas" / name for name in ("replica-2-z.json", "pipe.json"))
+    folder.mkdir()
+    os.mkfifo(pipe)
+    assert records.all() == [RECORD]
+    records.remove(folder.stem)
+    assert folder.is_dir()
+    assert pipe.exists()
+
+
+def test_a_folder_that_was_deleted_meanwhile_is_made_again(records, tmp_path):
+    shutil.rmtree(tmp_path / "state")
+    records.remove(RECORD.id)
+    assert records.all() == []
+    records.write(RECORD)
+    assert records.all() == [RECORD]
 
 
 def test_a_second_program_on_the_same_folder_is_refused(records, tmp_path):

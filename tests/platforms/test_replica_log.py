@@ -1,7 +1,9 @@
 """The bounded log of one place."""
 
+import asyncio
 import os
 
+from autoscaler.platforms.local_process import replica_log
 from autoscaler.platforms.local_process.replica_log import ReplicaLog
 
 
@@ -30,7 +32,37 @@ def test_a_log_that_is_too_long_is_cut_and_its_writer_goes_on(tmp_path):
     write(descriptor, "after\n")
     os.close(descriptor)
     assert log.path.read_text() == "after\n"
-    assert (tmp_path / "replica-0.log.1").read_text() == "0123456789!\n"
+    assert (tmp_path / "replica-0.log.1").read_text() == "23456789!\n"
+
+
+def test_what_is_set_aside_is_no_longer_than_a_log_may_be(tmp_path):
+    log = ReplicaLog(tmp_path, place=0, bytes_max=3 * 2**20)
+    log.path.write_bytes(bytes(5 * 2**20) + b"x" * 2**20)
+    log.cut_if_long()
+    aside = (tmp_path / "replica-0.log.1").read_bytes()
+    assert (len(aside), aside.count(b"x"), aside[-(2**20) :]) == (3 * 2**20, 2**20, b"x" * 2**20)
+
+
+def test_a_long_log_of_an_earlier_run_is_set_aside_by_its_end(tmp_path):
+    log = ReplicaLog(tmp_path, place=0, bytes_max=10)
+    log.path.write_text("0123456789!\n")
+    os.close(log.open_fresh())
+    assert log.path.read_text() == ""
+    assert (tmp_path / "replica-0.log.1").read_text() == "23456789!\n"
+
+
+async def test_while_it_may_grow_it_is_looked_at_and_once_more_at_the_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(replica_log, "LOOK_INTERVAL", 0.01)
+    log = ReplicaLog(tmp_path, place=0, bytes_max=10)
+    async with log.kept_short():
+        log.path.write_text("too long for it")
+        async with asyncio.timeout(10):
+            while log.path.stat().st_size:
+                await asyncio.sleep(0.01)
+        monkeypatch.setattr(replica_log, "LOOK_INTERVAL", 600.0)
+        await asyncio.sleep(0.05)
+        log.path.write_text("once more too long")
+    assert log.path.read_text() == ""
 
 
 def test_the_last_lines_are_few_and_need_no_file(tmp_path):

@@ -10,9 +10,9 @@ from autoscaler.queueing.bulk import (
     BatchLine,
     batch_capacity,
     batches_at_once,
-    batches_delayed,
     fewest_batch_limit,
 )
+from autoscaler.queueing.bulk_delay import batches_delayed
 from load.bench.queue_simulation import simulate_batches
 
 LINE = BatchLine(alpha=1.0, beta=0.1)
@@ -110,10 +110,20 @@ def test_what_goes_in_is_served(servers, share, batch_max, service_scv):
     assert queue.utilization * servers == pytest.approx(in_service, rel=1e-6)
 
 
-def test_the_quantile_is_where_the_tail_falls_to_what_is_left():
-    queue = batches_at_once(2, 2.0, LINE, 8, service_scv=0.2)
-    assert queue.wait_tail(queue.wait_quantile(0.95)) == pytest.approx(0.05, rel=0.03)
+@pytest.mark.parametrize("servers, service_scv", [(1, 0.0), (2, 0.2), (8, 1.0)])
+def test_the_quantile_is_where_the_tail_falls_to_what_is_left(servers, service_scv):
+    queue = batches_at_once(servers, servers * 1.5, LINE, 8, service_scv)
+    for quantile in (0.7, 0.95, 0.999):
+        wait = queue.wait_quantile(quantile)
+        assert queue.wait_tail(wait) <= 1 - quantile < queue.wait_tail(wait * (1 - 1e-9))
     assert queue.wait_quantile(0.01) == 0.0
+
+
+def test_the_mean_wait_is_the_integral_of_its_tail():
+    queue = batches_at_once(3, 12.0, LINE, 8, service_scv=0.3)
+    t = np.linspace(0.0, 40.0, 200_001)
+    tail = np.array([queue.wait_tail(seconds) for seconds in t])
+    assert np.trapezoid(tail, t) == pytest.approx(queue.wait_mean, rel=1e-3)
 
 
 def test_a_delay_of_nothing_is_no_delay():

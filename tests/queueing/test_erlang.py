@@ -8,12 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoscaler.queueing.erlang import (
-    erlang_b,
-    erlang_c,
-    offered_load_for_blocking,
-    servers_for_blocking,
-)
+from autoscaler.queueing.erlang import erlang_b, erlang_c, log_erlang_c, log_erlang_c_and_with_one_fewer
+from autoscaler.queueing.erlang_inverse import offered_load_for_blocking, servers_for_blocking
 
 TABLES = Path(__file__).parents[1] / "tables"
 
@@ -136,8 +132,25 @@ def test_arrays_broadcast_and_numbers_stay_numbers():
     servers, load = np.array([[1], [10]]), np.array([0.5, 5.0, 50.0])
     table = erlang_b(servers, load)
     assert table.shape == (2, 3)
-    assert table[1, 1] == erlang_b(10, 5.0)
+    assert table[1, 1] == pytest.approx(erlang_b(10, 5.0), rel=1e-13)
     assert isinstance(erlang_b(10, 5.0), float)
+
+
+@given(servers=st.floats(0, 1e6), offered_load=st.floats(0, 1e6))
+def test_a_number_is_answered_as_an_array_of_it(servers, offered_load):
+    for formula in (erlang_b, erlang_c):
+        alone = formula(servers, offered_load)
+        (among,) = formula(np.array([servers]), np.array([offered_load]))
+        assert alone == pytest.approx(among, rel=1e-11, abs=1e-300)
+
+
+@given(servers=st.integers(1, 10**6), share=st.floats(1e-3, 3.0))
+def test_one_server_fewer_is_told_as_if_asked_for_itself(servers, share):
+    c, a = float(servers), share * servers
+    for one, few in ((c, a), (np.array([c]), np.array([a]))):
+        here, fewer = log_erlang_c_and_with_one_fewer(one, few)
+        assert here == pytest.approx(log_erlang_c(one, few), abs=1e-10, rel=1e-10)
+        assert fewer == pytest.approx(log_erlang_c(one - 1.0, few), abs=1e-10, rel=1e-10)
 
 
 @pytest.mark.parametrize("servers, offered_load", [(-1, 1.0), (1, -1.0), (1, math.nan), (math.inf, 1.0)])

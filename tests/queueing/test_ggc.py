@@ -149,3 +149,18 @@ def test_beyond_its_range_it_says_so(name, scv):
     with pytest.raises(ValueError, match=f"0 <= {name} <= 10, got {scv}"):
         ggc.wait_mean(2, 1.0, 1.0, **{name: scv})
     assert ggc.wait_mean(2, 1.0, 1.0, **{name: 10.0}) > 0
+
+
+@given(st.integers(1, 2000), st.floats(0.01, 1.1), st.floats(0, 10), st.floats(0, 10), st.floats(0, 0.9999))
+def test_a_number_is_answered_as_an_array_of_it(servers, utilization, ca2, cs2, quantile):
+    scvs = {"arrival_scv": ca2, "service_scv": cs2}
+    for wait, last in (
+        (ggc.probability_of_wait, ()),
+        (ggc.wait_mean, ()),
+        (ggc.wait_tail, (0.1,)),
+        (ggc.wait_quantile, (quantile,)),
+    ):
+        alone = wait(servers, servers * utilization, 1.0, *last, **scvs)
+        (among,) = wait(np.array([servers]), servers * utilization, 1.0, *last, **scvs)
+        assert isinstance(alone, float)
+        assert alone == pytest.approx(among, rel=1e-10, abs=1e-13)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from autoscaler.replay.scenario import Scenario
+from autoscaler.errors import UsageError
+from autoscaler.replay.scenario import INTERVALS_MAX, REQUESTS_MAX, Scenario
 
 
 def test_arrivals_lie_in_their_intervals_and_services_follow_their_law():
@@ -18,3 +19,17 @@ def test_arrivals_lie_in_their_intervals_and_services_follow_their_law():
 def test_a_service_without_variance_is_a_constant():
     scenario = Scenario(np.array([1.0]), 1.0, service_time_mean=4.0, service_scv=0.0)
     assert set(scenario.service_times(10, np.random.default_rng(1))) == {4.0}
+
+
+@pytest.mark.parametrize(
+    "counts, interval, said",
+    [
+        ([REQUESTS_MAX, 1.0], 10.0, "50,000,001 requests are more than the 50,000,000"),
+        ([1.0, 1.0], 10.0 * INTERVALS_MAX, "more than the 5,000,000 intervals"),
+    ],
+)
+def test_a_replay_without_end_is_refused(counts, interval, said):
+    with pytest.raises(UsageError, match=said):
+        Scenario(np.array(counts), interval, service_time_mean=1.0).check_size()
+    half = np.array(counts[:1])
+    Scenario(half, interval, service_time_mean=1.0).check_size()

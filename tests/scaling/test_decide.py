@@ -19,6 +19,7 @@ QUIET = Wanted(
     busy=3.0,
     idle=False,
     service_known=True,
+    lost=False,
     binding_up=Binding.WAIT,
     binding_down=Binding.BAND,
 )
@@ -52,7 +53,22 @@ def test_too_many_go_down_to_what_suffices_throughout():
 def test_what_was_wanted_recently_is_kept():
     assert decided(replace(QUIET, recently=7), a_fleet(8)).desired == 7
     held = decided(replace(QUIET, recently=9), a_fleet(8))
+    assert held == Hold(8, Reason.RECENTLY_NEEDED, Binding.BAND)
+
+
+def test_what_is_needed_before_a_new_one_could_start_is_kept():
+    held = decided(replace(QUIET, enough=9, most=7, recently=5), a_fleet(8))
     assert held == Hold(8, Reason.SOON_NEEDED, Binding.BAND)
+
+
+def test_lost_replicas_are_ordered_again_and_it_is_said_why():
+    assert decided(replace(QUIET, lost=True), a_fleet(3)).reason is Reason.REPLICAS_LOST
+
+
+def test_a_fleet_that_only_the_wait_asks_for_is_not_said_to_be_within_the_band():
+    numbers = Numbers(offered_load=2.0)
+    held = decide(QUIET, a_fleet(5), Objective(), DecisionPolicy(), numbers)
+    assert held.reason is Reason.FEWEST_FOR_WAIT
 
 
 def test_f8_survivors_are_not_overloaded():

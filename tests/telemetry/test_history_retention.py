@@ -17,6 +17,12 @@ def record(history, end, *, pool="chat", arrivals=1, busy=1.0, interval=300.0, d
     history.record(pool, observation, FLEET, decision, end, end)
 
 
+def live(history, until):
+    """Record once an hour for a day, so that this time is believed."""
+    for hour in reversed(range(24)):
+        record(history, until - HOUR * hour)
+
+
 @pytest.fixture
 def history(tmp_path):
     with History(tmp_path / "history.sqlite") as history:
@@ -28,9 +34,9 @@ def test_old_intervals_become_hours_that_hold_the_same_arrivals(history):
         record(history, START + 300.0 * (step + 1), arrivals=step, busy=float(step % 2))
     history.flush()
     before = history.arrivals("chat", HOUR, START, START + 2 * HOUR)
-    record(history, START + 20 * DAY)
+    live(history, START + 20 * DAY)
     history.flush()
-    first, second, last = history.intervals("chat")
+    first, second, *_, last = history.intervals("chat")
     assert (first.start_wall, first.interval, first.arrivals) == (START, HOUR, sum(range(12)))
     assert (first.completions, first.service_time_sum, first.busy_slots_mean) == (24, 36.0, 0.5)
     assert (second.start_wall, second.queue_depth) == (START + HOUR, 6)
@@ -41,9 +47,9 @@ def test_old_intervals_become_hours_that_hold_the_same_arrivals(history):
 def test_an_hour_with_a_gap_in_it_stays_an_hour_with_a_gap(history):
     for step in [0, 1, 2, 6, 7]:
         record(history, START + 300.0 * (step + 1))
-    record(history, START + 20 * DAY)
+    live(history, START + 20 * DAY)
     history.flush()
-    assert [(row.start_wall - START, row.interval) for row in history.intervals("chat")[:-1]] == [
+    assert [(row.start_wall - START, row.interval) for row in history.intervals("chat")[:-24]] == [
         (0.0, 900.0),
         (1800.0, 600.0),
     ]
@@ -53,7 +59,7 @@ def test_an_hour_with_a_gap_in_it_stays_an_hour_with_a_gap(history):
 def test_pools_are_not_mixed(history):
     record(history, START + 300.0, pool="chat", arrivals=1)
     record(history, START + 600.0, pool="embed", arrivals=10)
-    record(history, START + 20 * DAY)
+    live(history, START + 20 * DAY)
     history.flush()
     assert history.intervals("chat")[0].arrivals == 1
     assert history.intervals("embed")[0].arrivals == 10
@@ -62,10 +68,10 @@ def test_pools_are_not_mixed(history):
 def test_tidying_again_changes_nothing(history):
     for step in range(12):
         record(history, START + 300.0 * (step + 1))
-    record(history, START + 20 * DAY)
+    live(history, START + 20 * DAY)
     history.flush()
-    once = history.intervals("chat")[:-1]
-    record(history, START + 21 * DAY)
+    once = history.intervals("chat")[:-24]
+    live(history, START + 21 * DAY)
     history.flush()
     assert history.intervals("chat")[:1] == once
 
@@ -73,27 +79,42 @@ def test_tidying_again_changes_nothing(history):
 def test_the_last_two_weeks_stay_as_they_were_recorded(history):
     record(history, START + 300.0)
     record(history, START + 600.0)
-    record(history, START + 13 * DAY)
+    live(history, START + 13 * DAY)
     history.flush()
-    assert [row.interval for row in history.intervals("chat")] == [300.0] * 3
+    assert [row.interval for row in history.intervals("chat")] == [300.0] * 26
 
 
 def test_holds_go_after_two_weeks_and_changes_of_the_fleet_after_a_year(history):
     record(history, START, decision=HOLD)
     record(history, START + 300.0, decision=UP)
-    record(history, START + 20 * DAY)
+    live(history, START + 20 * DAY)
     history.flush()
-    assert [type(kept.decision) for kept in history.decisions()] == [ScaleTo, Hold]
-    record(history, START + 400 * DAY)
+    assert [type(kept.decision) for kept in history.decisions()] == [ScaleTo, *[Hold] * 24]
+    live(history, START + 400 * DAY)
     history.flush()
-    assert [kept.wall_time for kept in history.decisions()] == [START + 400 * DAY]
-    assert len(history.intervals("chat")) == 1
+    assert min(kept.wall_time for kept in history.decisions()) == START + 400 * DAY - 23 * HOUR
+    assert len(history.intervals("chat")) == 24
 
 
 def test_how_long_is_a_choice(tmp_path):
     with History(tmp_path / "short.sqlite", Retention(fine=HOUR, rolled_up=DAY)) as history:
         record(history, START + 300.0)
         record(history, START + 600.0)
-        record(history, START + 2 * HOUR)
+        live(history, START + 25 * HOUR)
         history.flush()
-        assert [row.interval for row in history.intervals("chat")] == [600.0, 300.0]
+        assert [row.interval for row in history.intervals("chat")] == [600.0, *[300.0] * 24]
+
+
+def test_a_clock_that_is_a_year_ahead_for_some_hours_ages_nothing_out(history):
+    for step in range(12):
+        record(history, START + 300.0 * (step + 1))
+    live(history, START + DAY)
+    history.flush()
+    before = history.intervals("chat"), len(history.decisions())
+    for hour in range(12):
+        record(history, START + 370 * DAY + HOUR * hour)
+        history.flush()
+    record(history, START + DAY + HOUR)
+    history.flush()
+    assert history.intervals("chat")[: len(before[0])] == before[0]
+    assert len(history.decisions()) == before[1] + 13

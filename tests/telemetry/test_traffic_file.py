@@ -1,6 +1,7 @@
 """Traffic is read from what people have: access logs, JSON lines, tables; what cannot be used is counted."""
 
 import gzip
+import math
 from pathlib import Path
 
 import numpy as np
@@ -255,3 +256,35 @@ def test_progress_reaches_the_end(tmp_path):
     assert shares[-1] == 1.0
     assert shares == sorted(shares)
     assert len(shares) > 2
+
+
+@pytest.mark.parametrize("header", ["timestamp,value", "ds,y", "Date;Count", "time,hits"])
+def test_counts_may_have_other_names_beside_a_time(tmp_path, header):
+    comma = ";" if ";" in header else ","
+    rows = (f"2025-07-13 09:{minute}{comma}{count}" for minute, count in (("30", 5), ("40", 7)))
+    traffic = read_traffic(written(tmp_path / "s.csv", header, *rows))
+    assert (traffic.form, traffic.demand.values.tolist()) == ("CSV of counts", [5.0, 7.0])
+    assert (traffic.demand.interval, traffic.demand.start) == (600.0, 1752399000.0)
+
+
+@pytest.mark.parametrize(
+    "counts, absent", [((5, 0, 7), math.nan), ((500, 600, 700), math.nan), ((5, 1, 7), 0.0)]
+)
+def test_who_asks_for_gaps_gets_an_absent_interval_as_one_unless_it_must_mean_zero(tmp_path, counts, absent):
+    rows = [f"{start},{count}" for start, count in zip((0, 60, 180), counts, strict=True)]
+    path = written(tmp_path / "s.csv", "start_s,requests", *rows)
+    assert read_traffic(path).demand.values[2] == 0.0
+    assert read_traffic(path, gaps=True).demand.values[2] == pytest.approx(absent, nan_ok=True)
+
+
+def test_to_who_asks_for_gaps_a_row_without_a_count_is_one_and_a_wrong_count_is_a_fault(tmp_path):
+    path = written(tmp_path / "s.csv", "start_s,requests", "0,5", "60,", "120,NaN", "180,many")
+    traffic = read_traffic(path, gaps=True)
+    assert np.isnan(traffic.demand.values).tolist() == [False, True, True, True]
+    assert [fault.examples for fault in traffic.faults] == [((5, "180,many"),)]
+
+
+def test_who_asks_for_gaps_gets_what_was_filled_in_as_one(tmp_path):
+    path = written(tmp_path / "s.csv", "start_s,requests,filled", "0,5,0", "60,6,1", "120,7,0")
+    assert read_traffic(path).demand.values.tolist() == [5.0, 6.0, 7.0]
+    assert np.isnan(read_traffic(path, gaps=True).demand.values).tolist() == [False, True, False]

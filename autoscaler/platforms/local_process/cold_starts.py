@@ -12,6 +12,9 @@ from autoscaler.platforms.local_process.records import keep
 MEASURED_MAX = 50
 """Older starts are forgotten: models, disks and caches change."""
 
+START_MAX = 30 * 86400.0
+"""No start takes longer [s]; a longer one in the file is damage."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -55,11 +58,17 @@ class ColdStarts:
 
 
 def _read(path: Path) -> list[float]:
-    """Return what was kept; nothing if there is none, or if it cannot be read."""
+    """Return what was kept and can be true; nothing if there is none, or if it cannot be read."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=list[float])
+        kept = msgspec.json.decode(path.read_bytes(), type=list[float])
     except FileNotFoundError:
         return []
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         log.warning("measured cold starts cannot be read; measuring anew", path=str(path), error=str(error))
         return []
+    possible = [duration for duration in kept if 0 < duration <= START_MAX]
+    if len(possible) < len(kept):
+        log.warning(
+            "measured cold starts that cannot be are dropped", path=str(path), count=len(kept) - len(possible)
+        )
+    return possible

@@ -56,7 +56,8 @@ class LocalOptions:
     log_dir: Path | None = None
     """Folder of what replicas print, for this pool alone; None is `logs` in `state_dir`."""
     log_bytes_max: int = 64 * 2**20
-    """A log is set aside, and the one before it dropped, when it is longer [bytes]."""
+    """A log that is longer is cut, and so much of its end set aside in place of the one before [bytes];
+    it is looked at each second, so a replica that prints very fast exceeds this for a moment."""
 
     def __post_init__(self) -> None:
         if not self.command or not self.command[0]:

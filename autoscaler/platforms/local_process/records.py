@@ -11,6 +11,7 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import structlog
@@ -18,6 +19,10 @@ import structlog
 from autoscaler.errors import UsageError
 
 log = structlog.get_logger(__name__)
+
+Natural = Annotated[int, msgspec.Meta(ge=0)]
+Port = Annotated[int, msgspec.Meta(ge=0, lt=2**16)]
+ProcessId = Annotated[int, msgspec.Meta(gt=0, lt=2**31)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +47,12 @@ class ReplicaRecord:
     """
 
     id: str
-    place: int
+    place: Natural
     gpu: str
-    port: int
+    port: Port
     fingerprint: str
     started_at: float
-    pid: int | None = None
+    pid: ProcessId | None = None
     pid_started: float | None = None
     ready_at: float | None = None
 
@@ -86,14 +91,20 @@ class Records:
             self._lock = None
 
     def all(self) -> list[ReplicaRecord]:
-        """Return every record that can be read; one that cannot is dropped, its processes carry the tag."""
+        """Return every record that can be read; one that cannot is dropped, its processes carry the tag.
+
+        What is no file at all, but has the name of one, is left where it is.
+        """
         records = []
         for path in sorted(self._folder.glob("*.json")):
+            if not path.is_file():
+                log.warning("has the name of a replica record but is no file; it is ignored", path=str(path))
+                continue
             try:
-                records.append(msgspec.json.decode(path.read_bytes(), type=ReplicaRecord))
-            except (OSError, msgspec.DecodeError) as error:
+                records.append(_read(path))
+            except (OSError, ValueError, RecursionError) as error:
                 log.warning("replica record cannot be read and is dropped", path=str(path), error=str(error))
-                path.unlink(missing_ok=True)
+                _drop(path)
         return records
 
     def write(self, record: ReplicaRecord) -> None:
@@ -102,19 +113,35 @@ class Records:
 
     def remove(self, replica_id: str) -> None:
         """Forget a replica."""
-        self._path(replica_id).unlink(missing_ok=True)
+        _drop(self._path(replica_id))
 
     def _path(self, replica_id: str) -> Path:
         return self._folder / f"{replica_id}.json"
 
 
+def _read(path: Path) -> ReplicaRecord:
+    record = msgspec.json.decode(path.read_bytes(), type=ReplicaRecord)
+    if record.id != path.stem:  # its file would never be found again by its id
+        raise ValueError(f"it is of {record.id!r}, another replica than its name says")
+    return record
+
+
+def _drop(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        log.warning("replica record cannot be removed", path=str(path), error=str(error))
+
+
 def keep(path: Path, content: bytes) -> None:
     """Write `content` so that a reader, or a killed program, meets the old file or the new one, never half.
 
+    The folder is made if it is not there, for somebody may have removed it while this program runs.
     A disk that takes nothing is told and borne: what is kept serves the next start, not this one.
     """
     fresh = path.with_suffix(".new")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         fresh.write_bytes(content)
         fresh.replace(path)
     except OSError as error:

@@ -123,22 +123,23 @@ class Supervisor:
     async def _incarnate(self, process: ReplicaProcess) -> float:
         """One replica, from its start to the end of its last process; the pause before the next [s]."""
         self.process, self._ready_at, pause = process, None, 0.0
-        try:
-            await self._run(process)
-        except Exception as failure:  # whatever it is, this place heals and the others go on
-            pause = self._failed(process, failure)
-        finally:
-            self._withdraw(process)
-            if not await process.end(self._around.options.stop_grace):
-                log.error("processes of the replica survive SIGKILL", replica=process.record.id)
-            self.process = None
+        async with self._log.kept_short():
+            try:
+                await self._run(process)
+            except Exception as failure:  # whatever it is, this place heals and the others go on
+                pause = self._failed(process, failure)
+            finally:
+                self._withdraw(process)
+                if not await process.end(self._around.options.stop_grace):
+                    log.error("processes of the replica survive SIGKILL", replica=process.record.id)
+                self.process = None
         return pause
 
     async def _run(self, process: ReplicaProcess) -> None:
         around, began = self._around, self._around.clock.now()
         if not process.is_adopted:
             await process.start(around.options, self._log)
-        watch = Watch(process, around.options, around.server, around.clock, self._log, self._probed.set)
+        watch = Watch(process, around.options, around.server, around.clock, self._probed.set)
         await watch.until_ready()
         if not process.is_adopted:
             around.cold_starts.measured(around.clock.now() - began)

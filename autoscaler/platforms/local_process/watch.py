@@ -10,7 +10,6 @@ from typing import Any, NoReturn, TypeVar
 from autoscaler.errors import ReplicaFailed
 from autoscaler.platforms.local_process.back_off import Silence
 from autoscaler.platforms.local_process.options import LocalOptions
-from autoscaler.platforms.local_process.replica_log import ReplicaLog
 from autoscaler.platforms.local_process.replica_process import ReplicaProcess
 from autoscaler.ports import Clock, ModelServer
 
@@ -29,8 +28,6 @@ class Watch:
         It has been started, or adopted.
     options, server, clock
         How patient to be, how to ask it, and the time.
-    log : ReplicaLog
-        Kept within its bound as long as the watch lasts.
     not_yet : callable
         Called after each probe of a starting one that was not answered.
     """
@@ -41,11 +38,10 @@ class Watch:
         options: LocalOptions,
         server: ModelServer,
         clock: Clock,
-        log: ReplicaLog,
         not_yet: Callable[[], None],
     ) -> None:
         self._process, self._options, self._server, self._clock = process, options, server, clock
-        self._log, self._not_yet = log, not_yet
+        self._not_yet = not_yet
 
     async def until_ready(self) -> None:
         """Wait for the first answer. Raises ReplicaFailed if it exits, or takes too long."""
@@ -77,7 +73,6 @@ class Watch:
         hangs = False
         while not hangs:
             await asyncio.sleep(options.probe_interval)
-            await asyncio.to_thread(self._log.cut_if_long)
             hangs = silence.hangs(await self._answers(), busy_slots(), self._clock.now())
 
     async def _answers(self) -> bool:

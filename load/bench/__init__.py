@@ -1,0 +1,1 @@
+"""Benchmarks: each prints what it measured, beside peers in the same run. `python -m load.bench NAME`."""
