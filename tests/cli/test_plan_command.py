@@ -339,3 +339,10 @@ def test_what_a_file_does_not_say_is_asked(tmp_path):
         run_plan({"from_": path, "arrival_rate": "1/s"}, Output(as_json=True, plot=None))
     with pytest.raises(UsageError, match="--duration-unit hours: s, ms, us or ns"):
         run_plan({"from_": path, "duration_unit": "hours"}, Output(as_json=True, plot=None))
+
+
+def test_what_hardly_happens_is_not_said_in_powers_of_ten(capsys):
+    text = as_text(capsys, arrival_rate="500/s", service_time="10s")
+    assert "<0.001" in text
+    assert "e-" not in text
+    assert "one fewer would be above it" in text and "6,666 servers:" not in text
