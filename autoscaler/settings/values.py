@@ -8,6 +8,7 @@ may hold a remedy; `complaints` makes a line of it.
 import difflib
 import re
 import shlex
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
@@ -34,11 +35,12 @@ def did_you_mean(given: object, known: Iterable[str]) -> str:
     return f"did you mean {close[0]}?" if close else ""
 
 
-class Kind:
-    """A kind of value; `read` takes what stands in the file and returns the value, or raises."""
+class Kind(ABC):
+    """A kind of value in the file."""
 
+    @abstractmethod
     def read(self, given: Any) -> Any:
-        raise NotImplementedError
+        """Take what stands in the file and return the value; raise `not_allowed` if it is none."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(self.read)
