@@ -34,6 +34,8 @@ STEPS: Steps = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48])
 STEP_MAX = int(STEPS[-1])
 COLUMNS = np.arange(len(STEPS))
 ONES = np.ones(len(STEPS))
+SAID_AT = (np.arange(STEP_MAX)[:, None] - STEPS) % STEP_MAX * len(STEPS) + COLUMNS
+"""Where in a table of the last forecasts, a row an interval, those of an interval lie, by its number."""
 OUTLIER = 4.0
 """Standard deviations beyond which an error is taken at this bound."""
 RELATIVE_ERROR_PRIOR = 0.3
@@ -85,11 +87,14 @@ class HorizonErrors(Stateful):
             The largest error of one step ahead that is still to be believed [requests].
         """
         self.scored_ = True
-        then = (self.clock_ - STEPS) % STEP_MAX
-        points = self.said_[then, COLUMNS]
-        self.past_.add(points, self.said_volatility_[then, COLUMNS], count)
+        then = SAID_AT[self.clock_ % STEP_MAX]
+        points = self.said_.take(then)
+        if self.past_.keeps_next:
+            self.past_.add(points, self.said_volatility_.take(then), count)
+        else:
+            self.past_.pass_over()
         known: Mask | None = None
-        if np.isnan(points.sum()):
+        if math.isnan(points @ ONES):
             known = ~np.isnan(points)
             points = np.where(known, points, 0.0)
         load = np.maximum(points, LOAD_MIN)

@@ -60,8 +60,17 @@ class PastErrors(Stateful):
         self.said_ = np.full((PAST, steps), np.nan)
         self.volatility_ = np.ones((PAST, steps))
 
+    @property
+    def keeps_next(self) -> bool:
+        """Whether the next interval is one of those that are kept."""
+        return self.offered_ % self.stride == 0
+
+    def pass_over(self) -> None:
+        """Let an interval pass that is not kept."""
+        self.offered_ += 1
+
     def add(self, points: Array, volatility: Array, count: float) -> None:
-        """Keep what was said of an interval at each step, how far off forecasts then were, and what came.
+        """Keep what was said of an interval at each step, how volatile it was then, and what came.
 
         Parameters
         ----------
@@ -70,9 +79,8 @@ class PastErrors(Stateful):
         count : float
             What came.
         """
-        if self.offered_ % self.stride == 0:
-            place = self.offered_ // self.stride % PAST
-            self.came_[place], self.said_[place], self.volatility_[place] = count, points, volatility
+        place = self.offered_ // self.stride % PAST
+        self.came_[place], self.said_[place], self.volatility_[place] = count, points, volatility
         self.offered_ += 1
 
     def law(

@@ -75,7 +75,7 @@ def unfolded(coefficients: Array) -> Array:
 
 def weighted(weights: Array, cells: Array, rows: Rows, now: Array) -> Array:
     """Return the forecasts of `rows` by weights of shape (n, WEIGHTS): quicker."""
-    near = cells.take((rows[:, None] + NEAR) % len(cells), axis=0)
+    near = cells.take(rows[:, None] + NEAR, axis=0, mode="wrap")
     sums: Array = np.einsum("ij,ij->i", near.reshape(len(rows), -1), weights[:, CELLS])
     sums += weights[:, :NOW] @ now[:NOW]
     sums += near[:, 0, DAY] * (weights[:, -1] * (now[0] / now[BASE]))

@@ -9,7 +9,10 @@ from forecasting.past_errors import DOUBT_ERROR, PAST, PastErrors
 def kept(errors, said, stride=1):
     past = PastErrors(1, stride)
     for error, point in zip(errors, np.broadcast_to(said, len(errors)), strict=True):
-        past.add(np.array([point]), np.ones(1), point + error)
+        if past.keeps_next:
+            past.add(np.array([point]), np.ones(1), point + error)
+        else:
+            past.pass_over()
     return past
 
 
