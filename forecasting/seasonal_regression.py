@@ -68,6 +68,7 @@ SPREAD_MIN, SPREAD_MEMORY = 0.25, 100.0
 RECENT = 4.0
 """Intervals over which the errors of the two forecasts are compared."""
 RECENT_FIT = 16
+"""After a fit, the errors of so many intervals are enough to compare."""
 SHIFTED = 2.0
 """So many times the errors of the other make a level shift."""
 RISE_MAX = 2.0
@@ -129,6 +130,11 @@ class SeasonalRegression(PointForecaster):
 
     def _start(self, history: Array) -> Array:
         self._forget()
+        known = np.flatnonzero(~np.isnan(history))
+        if not known.size:
+            raise ValueError(f"no count is known among {len(history)}; need some to fit to")
+        history = history[known[0] :]
+        self.start_ += float(known[0]) * DAY_SECONDS / self.season_length
         roots = np.sqrt(history + ZERO)
         first = self._begin(roots)
         first = self._pass_over(roots, first)
@@ -161,8 +167,6 @@ class SeasonalRegression(PointForecaster):
         used = m if self.seasonal_ else 0
         part = roots[: used or len(roots)]
         known = np.flatnonzero(~np.isnan(part))
-        if not known.size:
-            raise ValueError(f"no count is known in the first {len(part)}; need some to begin with")
         values = part[known]
         self.highest_ = float(values.max())
         self.spread_ = float(np.sum(np.diff(values) ** 2) / 2 / len(values)) + SPREAD_MIN
@@ -179,18 +183,20 @@ class SeasonalRegression(PointForecaster):
         """Learn what is too old to estimate coefficients from, from `first` on; return where it ends."""
         end = max(len(roots) - ESTIMATION_DAYS * self.season_length, first)
         for root in roots[first:end].tolist():
-            self._take(root, math.nan)
+            self._take(root, self._expected())
         return end
+
+    def _expected(self) -> float:
+        """Return the root that is expected next before any coefficient was estimated."""
+        return float(self.table_.cells_[self.table_.row(self.tick_), DAY]) + CORRECTION * float(self.now_[0])
 
     def _replay(self, roots: Array) -> tuple[Array, Array]:
         """Live through `roots`, shape (n,); return features and offsets of the forecasts made after each."""
         out = np.empty((len(roots), len(STEPS), NOW + AHEAD))
         offsets = np.empty((len(roots), len(STEPS)))
-        expected = math.nan
         for i, root in enumerate(roots.tolist()):
-            self._take(root, expected)
+            self._take(root, self._expected())
             offsets[i], out[i] = features(self.table_.cells_, self._rows(STEPS), self.now_)
-            expected = float(offsets[i, 0]) + CORRECTION * float(self.now_[0])
         return out, offsets
 
     def _learn(self, count: float, bound: float) -> None:
@@ -200,11 +206,11 @@ class SeasonalRegression(PointForecaster):
         self.said_ = self._regression(STEPS)
 
     def _take(self, root: float, expected: float) -> None:
-        """Learn the root of a count (NaN = missing), of which `expected` had been said (NaN = nothing)."""
+        """Learn the root of a count (NaN = missing), of which `expected` had been said."""
         tick, self.tick_ = self.tick_, self.tick_ + 1
         if math.isnan(root):
             return
-        error = 0.0 if math.isnan(expected) else root - expected
+        error = root - expected
         self._compare(root, error)
         value = self._believed(root, error)
         base, week, kind, last_week, last_day, yesterday = self.table_.cells_[self.table_.row(tick)].tolist()

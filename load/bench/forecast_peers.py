@@ -115,19 +115,19 @@ def _upper(model: Any, counts: np.ndarray, horizon: int) -> np.ndarray:
 
 
 def _statsmodels(counts: np.ndarray, season: int, horizon: int) -> np.ndarray:
-    import pandas as pd  # noqa: PLC0415 - as the next
-    from statsmodels.tsa.exponential_smoothing.ets import ETSModel  # noqa: PLC0415 - takes a second to load
+    import pandas as pd  # noqa: PLC0415 - these two take a second to load
+    from statsmodels.tsa.exponential_smoothing.ets import ETSModel  # noqa: PLC0415
 
     seasonal = 1 < season <= SEASON_MAX
     model = ETSModel(
-        pd.Series(counts),  # its intervals are labelled by an index
+        pd.Series(counts),  # of an array it makes no intervals
         trend="add",
         damped_trend=True,
         seasonal="add" if seasonal else None,
         seasonal_periods=season if seasonal else None,
     )
     prediction = model.fit(disp=False).get_prediction(start=len(counts), end=len(counts) + horizon - 1)
-    ends = [prediction.pred_int(alpha=1 - band / 100).iloc[:, 1] for band in BANDS]
+    ends = [np.asarray(prediction.pred_int(alpha=1 - band / 100))[:, 1] for band in BANDS]
     return np.maximum(np.column_stack(ends), 0.0)
 
 

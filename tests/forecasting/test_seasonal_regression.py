@@ -132,6 +132,13 @@ def test_a_missing_day_is_not_a_trough():
         assert points(SeasonalRegression(DAY).fit(history)) == pytest.approx(a_day(), rel=0.15, abs=12)
 
 
+def test_a_history_that_begins_with_a_gap_is_begun_where_it_is_known():
+    later = Series(np.concatenate((np.full(3 * DAY, NAN), days(14))), 1800.0, MONDAY - 3 * 86_400)
+    whole = Series(days(14), 1800.0, MONDAY)
+    said = [points(SeasonalRegression(DAY).fit(history)) for history in (later, whole)]
+    assert said[0] == pytest.approx(said[1], rel=0.05)
+
+
 def test_intervals_widen_while_counts_are_missing():
     forecaster = SeasonalRegression(DAY).fit(
         np.abs(np.cumsum(np.random.default_rng(5).normal(0, 30, 700))) + 500
