@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from forecasting.distribution import Array, Empirical
 from forecasting.forecaster import Stateful
-from forecasting.past_errors import ROUNDING, PastErrors
+from forecasting.past_errors import PastErrors
 
 Steps = npt.NDArray[np.integer[Any]]
 """Steps ahead, each >= 1."""
@@ -42,12 +42,10 @@ RELATIVE_ERROR_PRIOR = 0.3
 """c before anything was measured at a step; after n errors it weighs 1/(1 + n²)."""
 LOAD_MIN = 0.01
 """A load below this is taken as this in the sums [requests]."""
-VOLATILITY_MEMORY = 12.0
-"""Counts over which it is followed by how much errors are now larger or smaller than usual."""
+VOLATILITY_KEPT = 1 - 1 / 12
+"""Per count: how much larger errors are than usual is followed over the last dozen."""
 VOLATILITY_SHARE = 0.75
 """So much of that is believed."""
-VOLATILITY_MAX = 16.0
-"""The most that a single error adds to that."""
 DETERMINANT_MIN = 1e-6
 """Below this (relative) the load was too even to tell φ and c apart; all goes to c."""
 
@@ -73,7 +71,7 @@ class HorizonErrors(Stateful):
         self.silent_ = 0  # intervals since the last one whose count came
         self.scored_ = False
         self.said_ = np.full((STEP_MAX, len(STEPS)), np.nan)
-        self.volatility_ = np.ones(len(STEPS))  # squared, as are those said
+        self.volatility_ = np.ones(len(STEPS))  # errors² / typical, as are those said
         self.said_volatility_ = np.ones((STEP_MAX, len(STEPS)))
         # Rows: n, Σμ, Σμ², Σμ³, Σe², Σe²μ; a column a step.
         self.sums_ = np.zeros((6, len(STEPS)))
@@ -90,7 +88,7 @@ class HorizonErrors(Stateful):
         then = SAID_AT[self.clock_ % STEP_MAX]
         points = self.said_.take(then)
         if self.past_.keeps_next:
-            self.past_.add(points, self.said_volatility_.take(then), count)
+            self.past_.add(points, _scale(self.said_volatility_.take(then)), count)
         else:
             self.past_.pass_over()
         known: Mask | None = None
@@ -101,11 +99,11 @@ class HorizonErrors(Stateful):
         square = load * load
         sums = self.sums_
         typical = (sums[4] + RELATIVE_ERROR_PRIOR**2 * square) / (sums[1] + load) * load
-        bounds = OUTLIER**2 * typical + OUTLIER**2
+        typical += 1.0
+        bounds = OUTLIER**2 * typical
         errors = np.minimum((count - points) ** 2, bounds)
         news = np.array((ONES, load, square, square * load, errors, errors * load))
-        ratios = np.minimum(errors / (typical + ROUNDING), VOLATILITY_MAX)
-        followed = self.volatility_ + (ratios - self.volatility_) / VOLATILITY_MEMORY
+        followed = VOLATILITY_KEPT * self.volatility_ + (1 - VOLATILITY_KEPT) * (errors / typical)
         learned = sums * (1 - 1 / self.memory) + news
         if known is None:
             self.sums_, self.volatility_ = learned, followed
@@ -121,7 +119,7 @@ class HorizonErrors(Stateful):
     def expect(self, points: Array) -> None:
         """Note what is expected at `STEPS` ahead of now, shape (n_steps,); one interval has passed."""
         self.said_[self.clock_ % STEP_MAX] = points
-        self.said_volatility_[self.clock_ % STEP_MAX] = self._scale()
+        self.said_volatility_[self.clock_ % STEP_MAX] = self.volatility_
         self.silent_ = 0 if self.scored_ else self.silent_ + 1
         self.scored_ = False
         self.clock_ += 1
@@ -138,7 +136,7 @@ class HorizonErrors(Stateful):
         """
         steps = steps + self.silent_  # the last known count is so much older
         dispersion, relative = self.coefficients()
-        volatility = self._scale()
+        volatility = _scale(self.volatility_)
         phi, c2 = np.interp(steps, STEPS, dispersion), np.interp(steps, STEPS, relative)
         nearest = np.abs(STEPS - np.minimum(steps, STEP_MAX)[:, None]).argmin(axis=1)
         for k, point, spread, error in zip(
@@ -146,10 +144,6 @@ class HorizonErrors(Stateful):
         ):
             deviations, weights = self.past_.law(k, point, spread, error, float(volatility[k]))
             yield Empirical(point + deviations, weights, said=point)
-
-    def _scale(self) -> Array:
-        """Return the factor of the variance now: nearer to lately, which is noisy, than to usual."""
-        return np.asarray(1.0 + VOLATILITY_SHARE * (self.volatility_ - 1.0))
 
     def variances(self, means: Array, steps: Steps) -> Array:
         """Return the predictive variance of counts with the given means at the given steps ahead.
@@ -195,3 +189,8 @@ def _regress(sums: Array) -> tuple[Array, Array]:
     phi = np.maximum(np.where(only_dispersion, e2 / m1, phi), 1.0)
     c2 = np.where(told_apart & (phi > 1), c2, (e2 - m1) / m2)
     return np.where(seen, phi, 1.0), np.where(seen & ~only_dispersion, np.maximum(c2, 0.0), 0.0)
+
+
+def _scale(volatility: Array) -> Array:
+    """Return the factor of the variance: nearer to lately, which is noisy, than to usual."""
+    return np.asarray(1.0 + VOLATILITY_SHARE * (volatility - 1.0))

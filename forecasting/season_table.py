@@ -86,14 +86,14 @@ class SeasonTable(Stateful):
             self._look_up(tick)
         return (tick + self._shift) % len(self.cells_)
 
-    def rows(self, ticks: Rows) -> Rows:
-        """Return the rows of intervals, shape (n,), in ascending order."""
-        first, last = int(ticks[0]), int(ticks[-1])
+    def rows(self, tick: int, steps: Rows) -> Rows:
+        """Return the rows of the intervals at `steps`, ascending, after interval `tick`; shape (n,)."""
+        first, last = tick + int(steps[0]), tick + int(steps[-1])
         if not (self._same_from <= first and last < self._same_to):
             self._look_up(first)
             if last >= self._same_to:  # clocks change on the way
-                return np.array([self.row(tick) for tick in ticks.tolist()])
-        return np.asarray((ticks + self._shift) % len(self.cells_))
+                return np.array([self.row(tick + step) for step in steps.tolist()])
+        return np.asarray((steps + (tick + self._shift)) % len(self.cells_))
 
     def _look_up(self, tick: int) -> None:
         """Find by how much rows are ahead of intervals at `tick`, and for how long that holds."""

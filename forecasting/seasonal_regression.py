@@ -278,7 +278,7 @@ class SeasonalRegression(PointForecaster):
         return weighted(weights, self.table_.cells_, self._rows(steps), self.now_)
 
     def _rows(self, steps: Steps) -> Rows:
-        return self.table_.rows(self.tick_ - 1 + steps)
+        return self.table_.rows(self.tick_ - 1, steps)
 
     def _gap(self) -> int:
         """Return how many intervals have passed since the last known count."""

@@ -59,7 +59,7 @@ def bars(console: Console, cases: list[Case]) -> dict[str, Run]:
 
 
 def _marked(value: float, bounds: tuple[float, float]) -> str:
-    return f"{value:.3f}" + (" " if bounds[0] <= value <= bounds[1] else "*")
+    return f"{value:.3f}" + (" " if bounds[0] <= round(value, 3) <= bounds[1] else "*")
 
 
 def main() -> None:
