@@ -13,9 +13,9 @@ from rich.table import Table
 
 from autoscaler.domain import Objective
 from autoscaler.errors import UsageError
-from autoscaler.replay.policies import FixedPolicy, OwnPolicy, peak_replicas
+from autoscaler.replay.policies import FixedPolicy, OwnPolicy, Policy, peak_replicas
 from autoscaler.replay.report import Report, clairvoyant_gpu_hours, report
-from autoscaler.replay.run import Policy, replay
+from autoscaler.replay.run import replay
 from autoscaler.replay.scenario import Scenario
 from autoscaler.telemetry.traffic_file import read_traffic
 from autoscaler.units import format_duration

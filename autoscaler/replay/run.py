@@ -7,7 +7,6 @@ one observation per control interval to the policy, and the decision to the (sim
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,19 +16,13 @@ from autoscaler.dispatch.admission import QueueOptions
 from autoscaler.dispatch.dispatcher import Dispatcher
 from autoscaler.dispatch.events import Arrived, Event, ReplicaDraining, ReplicaLost, ReplicaReady, SlotFreed
 from autoscaler.dispatch.slots import Lease
-from autoscaler.domain import Decision, Fleet, Observation, Request
+from autoscaler.domain import Decision, Fleet, Request
+from autoscaler.replay.policies.policy import Policy
 from autoscaler.replay.replicas import SimulatedFleet, SimulatedReplica
 from autoscaler.replay.scenario import Scenario
 from autoscaler.scaling.observe import IntervalObserver
 
 FOREVER = float("inf")
-
-
-class Policy(Protocol):
-    """Who decides: ours, or a peer."""
-
-    def decide(self, observation: Observation, fleet: Fleet, now: float) -> Decision | int | None:
-        """Replicas wanted (ready and starting), a decision that says so, or None to keep them."""
 
 
 @dataclass(slots=True)
