@@ -30,6 +30,8 @@ class Replica:
     """Base URL of its HTTP port, without a trailing slash."""
     slots: int
     """Requests it serves at a time [1]."""
+    grpc_target: str | None = None
+    """Its gRPC port as `host:port`; None if it has none."""
 
 
 class ModelServer(Protocol):
@@ -50,6 +52,10 @@ class ReplicaListener(Protocol):
 
     def replica_lost(self, replica_id: str) -> None:
         """It is gone, or not ready; forget it as soon as nothing runs on it."""
+
+    def replica_probed(self, replica_id: str, ok: bool) -> None:
+        """One that is ready was probed through the port that serves. Told by platforms whose servers answer
+        probes also while they serve; the others have to be patient, and say only what comes of it."""
 
     def busy_slots(self) -> Mapping[str, int]:
         """Slots in use by replica id; a replica with none may be absent. Read from the ledger."""

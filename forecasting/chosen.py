@@ -1,10 +1,10 @@
 """The forecaster to use when nobody has chosen one: at each fit it chooses by itself, and says why.
 
-The candidates are `SeasonalRegression` and what it must beat: persistence, the same time yesterday and last
-week, all of which it holds within. They are backtested over the newest third of the history at the horizon
-that matters, with a loss that counts too little capacity nine times as much as too much (see `selection`);
-the winner is then fitted to all of it, and serves until the next fit. Where too little is known to judge by,
-a moving level serves.
+The candidates are `SeasonalRegression` and what it must beat: persistence, a moving level, the same time
+yesterday and last week, all of which it holds within. They are backtested over the newest third of the
+history at the horizon that matters, with a loss that counts too little capacity nine times as much as too
+much (see `selection`); the winner is then fitted to all of it, and serves until the next fit. Where too
+little is known to judge by, a moving level serves.
 
 Holt–Winters, additive and multiplicative, was a candidate: it takes most of the time of a fit, and won
 nowhere (docs/forecasting.md).
@@ -65,6 +65,7 @@ class Chosen(Forecaster):
         return {
             "seasonal regression": SeasonalRegression(self.season_length, self.zone),
             "persistence": Persistence(),
+            "level": Level(),
             "seasonal naive, day": SeasonalNaive(self.season_length),
             "seasonal naive, week": SeasonalNaive(WEEK_DAYS * self.season_length),
         }
@@ -73,11 +74,10 @@ class Chosen(Forecaster):
         """Choose, and fit what was chosen; see `Forecaster.fit`."""
         checked_history(history)
         history = history[-HISTORY_DAYS * self.season_length :]
-        candidates = {**self.candidates(), "level": Level()}
         selection = self._choose(history)
         self.name_, self.reason_ = selection.name, selection.reason
         self.losses_ = dict(selection.losses)
-        self.forecaster_ = candidates[selection.name].fit(history)
+        self.forecaster_ = self.candidates()[selection.name].fit(history)
         return self
 
     def update(self, count: float) -> None:

@@ -10,7 +10,7 @@ import math
 from forecasting.forecaster import Stateful
 
 SAMPLES_MEMORY = 30
-"""Differences after which one has lost 63 % of its weight."""
+"""Differences after which one has lost 63 % of its weight, unless told otherwise."""
 SAMPLES_PRIOR = 5
 """How many differences the assumption of Poisson weighs."""
 EXPOSURE_MIN = 1e-6
@@ -20,9 +20,18 @@ OUTLIER = 4.0
 
 
 class Dispersion(Stateful):
-    """Index of dispersion φ >= 1 (variance / mean of counts), from differences of neighbours."""
+    """Index of dispersion φ >= 1 (variance / mean of counts), from differences of neighbours.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    memory : float
+        Differences after which one has lost 63 % of its weight, >= 5.
+    """
+
+    def __init__(self, memory: float = SAMPLES_MEMORY) -> None:
+        if not SAMPLES_PRIOR <= memory < math.inf:
+            raise ValueError(f"need memory >= {SAMPLES_PRIOR} differences, got {memory}")
+        self.memory = memory
         self.mean_ = 1.0
         self.samples_ = float(SAMPLES_PRIOR)
         self.count_ = math.nan
@@ -45,5 +54,5 @@ class Dispersion(Stateful):
             return  # subnormal, and no count of anything
         difference = before / exposure_before - count / exposure
         sample = difference**2 / (1 / exposure_before + 1 / exposure) / rate
-        self.samples_ = min(self.samples_ + 1, SAMPLES_MEMORY)
+        self.samples_ = min(self.samples_ + 1, self.memory)
         self.mean_ += (min(sample, OUTLIER**2 * self.value) - self.mean_) / self.samples_

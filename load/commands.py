@@ -3,10 +3,12 @@
 import typer
 
 from load.demo.command import demo
+from load.law.command import law
 from load.send import send
+from load.soak.command import soak
 
 app = typer.Typer(
-    help="Load for inference servers, and the demo.",
+    help="Load for inference servers, the demo, and long proofs.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -14,8 +16,10 @@ app = typer.Typer(
 )
 app.command()(send)
 app.command()(demo)
+app.command()(law)
+app.command()(soak)
 
 
 @app.callback()
 def _commands() -> None:
-    """Load for inference servers, and the demo."""
+    """Load for inference servers, the demo, and long proofs."""

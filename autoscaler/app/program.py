@@ -7,6 +7,7 @@ terminal: say not ready, let what is in flight end, then end the replicas. A sec
 
 import asyncio
 import signal
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 import structlog
@@ -16,13 +17,24 @@ from autoscaler.app.pool import Pool
 from autoscaler.app.status import program_status
 from autoscaler.clock import SystemClock
 from autoscaler.dashboard.admin import AdminSources, start_admin
+from autoscaler.dashboard.admin_token import AdminToken
 from autoscaler.fit_process import FitProcesses
+from autoscaler.platforms.keda import Keda, KedaServer
+from autoscaler.proxy.grpc.routes import GrpcRoute
+from autoscaler.proxy.grpc.server import GrpcServer
 from autoscaler.proxy.server import PoolRoute, ProxyServer
-from autoscaler.settings import Settings
+from autoscaler.proxy.tenants.book import TenantBook
+from autoscaler.proxy.tenants.gate import TenantGate
+from autoscaler.settings import Settings, load_tenants
 from autoscaler.telemetry.exposition import Metrics
+from autoscaler.telemetry.gpu_metrics import gpu_metrics
+from autoscaler.telemetry.gpu_watch import GpuWatch
 from autoscaler.telemetry.history import History
 from autoscaler.telemetry.loop_lag import LoopLag
+from autoscaler.telemetry.signal_metrics import signal_metrics
 from autoscaler.telemetry.status import Status
+from autoscaler.tls import ClientTls, server_context, watch
+from autoscaler.watched_files import WatchedFiles, look_now_and_then
 
 log = structlog.get_logger(__name__)
 
@@ -47,6 +59,7 @@ class _Program:
         self._started_at = self._clock.now()
         self._pools: list[Pool] = []
         self._proxy: ProxyServer | None = None
+        self._grpc: GrpcServer | None = None
 
     async def run(self) -> None:
         """Start everything, serve until told to stop, stop everything."""
@@ -58,6 +71,10 @@ class _Program:
             lag.start()
             undo.callback(lag.stop)
             metrics = Metrics(tuple(self._settings.pools), lambda: self._status(lag))
+            gpus = GpuWatch(self._clock)
+            gpus.start()
+            undo.callback(gpus.stop)
+            metrics.show(lambda: gpu_metrics(gpus.readings))
             await self._start_listeners(undo, history, metrics, lag)
             await self._serve(undo, stop)
 
@@ -71,18 +88,66 @@ class _Program:
             for pool in settings.pools.values()
         ]
         routes = [PoolRoute(pool.drive, pool.settings.route) for pool in self._pools]
-        self._proxy = ProxyServer(settings.proxy, routes, self._clock)
+        gate, tenant_files = self._gate()
+        metrics.show(gate.counts.collect)
+        if tested := [pool for pool in self._pools if pool.settings.signals]:
+            metrics.show(lambda: signal_metrics({pool.name: pool.signals.signals for pool in tested}))
+        self._proxy = ProxyServer(settings.proxy, routes, self._clock, gate)
         await self._proxy.start()
         undo.push_async_callback(self._proxy.stop)
+        await self._start_grpc(undo, gate)
+        await self._start_keda(undo)
         sources = AdminSources(
             status=lambda: self._status(lag),
             decisions=lambda pool, limit: history.decisions(pool, limit=limit),
             not_ready=self._not_ready,
             metrics=metrics.render,
+            requests=self._proxy.live,
         )
-        admin = await start_admin(settings.admin.host, settings.admin.port, sources)
+        access = settings.admin_access
+        token = None if access.token_file is None else AdminToken(access.token_file)
+        context = None if access.tls is None else server_context(access.tls)
+        admin = await start_admin(settings.admin.host, settings.admin.port, sources, token, context)
         undo.push_async_callback(admin.cleanup)
+        looking = asyncio.create_task(look_now_and_then([tenant_files, watch(access.tls, context)]))
+        undo.callback(looking.cancel)
         log.info("listening", data=f"{settings.proxy.host}:{self._proxy.port}", admin=str(settings.admin))
+
+    async def _start_grpc(self, undo: AsyncExitStack, gate: TenantGate) -> None:
+        """Listen for gRPC if a pool speaks it."""
+        routes = [
+            GrpcRoute(
+                pool.drive,
+                pool.settings.route,
+                pool.settings.server.model,
+                (pool.settings.route.tls or ClientTls()) if pool.settings.grpc_tls else None,
+            )
+            for pool in self._pools
+            if pool.settings.speaks_grpc
+        ]
+        if not routes:
+            return
+        self._grpc = GrpcServer(self._settings.grpc, routes, self._clock, gate)
+        await self._grpc.start()
+        undo.push_async_callback(self._grpc.stop)
+        log.info("listening for gRPC", data=f"{self._settings.grpc.host}:{self._grpc.port}")
+
+    async def _start_keda(self, undo: AsyncExitStack) -> None:
+        """Listen for KEDA if it scales a pool."""
+        pools = {pool.name: pool.platform for pool in self._pools if isinstance(pool.platform, Keda)}
+        if pools:
+            server = KedaServer(self._settings.keda, pools)
+            await server.start()
+            undo.push_async_callback(server.stop)
+            log.info("listening for KEDA", at=f"{self._settings.keda.host}:{server.port}")
+
+    def _gate(self) -> tuple[TenantGate, WatchedFiles]:
+        """Return the gate, and the file of tenants that it follows."""
+        options, pools = self._settings.tenants, frozenset(self._settings.pools)
+        if (path := options.keys_file) is None:
+            return TenantGate(options, TenantBook(), self._clock), WatchedFiles((), lambda: None)
+        gate = TenantGate(options, load_tenants(path, pools), self._clock)
+        return gate, WatchedFiles([path], lambda: gate.replace(load_tenants(path, pools)))
 
     async def _serve(self, undo: AsyncExitStack, stop: "asyncio.Queue[signal.Signals]") -> None:
         for pool in self._pools:
@@ -105,13 +170,14 @@ class _Program:
             async with asyncio.TaskGroup() as group:
                 for pool in self._pools:
                     group.create_task(_start_and_control(pool), name=f"pool {pool.name}")
+                    if pool.settings.signals:
+                        group.create_task(pool.signals.run(), name=f"signals of {pool.name}")
         except ExceptionGroup as group_error:
             raise group_error.exceptions[0] from group_error
 
     async def _drain_unless_told_again(self, stop: "asyncio.Queue[signal.Signals]") -> None:
-        if self._proxy is None:
-            return
-        draining = asyncio.create_task(self._proxy.drain())
+        listeners = [listener for listener in (self._proxy, self._grpc) if listener is not None]
+        draining = asyncio.create_task(_drain(listeners))
         again = asyncio.create_task(stop.get())
         await asyncio.wait([draining, again], return_when=asyncio.FIRST_COMPLETED)
         for task in (draining, again):
@@ -129,6 +195,10 @@ class _Program:
         return program_status(
             self._pools, self._clock.now(), self._clock.wall_time(), self._started_at, lag.seconds
         )
+
+
+async def _drain(listeners: Sequence[ProxyServer | GrpcServer]) -> None:
+    await asyncio.gather(*(listener.drain() for listener in listeners))
 
 
 async def _start_and_control(pool: Pool) -> None:

@@ -56,6 +56,7 @@ def pool_status(pool: Pool, now: float) -> PoolStatus:
         cold_start_mean=state.fleet.cold_start_mean if state else nan,
         cold_start_p90=state.fleet.cold_start_p90 if state else nan,
         slots_leaked=ledger.slots_leaked,
+        ledger_difference=ledger.ledger_difference,
     )
 
 

@@ -1,10 +1,12 @@
 """Asks the admin listener of a running program."""
 
 import json
+import os
 from http.client import HTTPException
+from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
-from urllib.request import ProxyHandler, build_opener
+from urllib.request import ProxyHandler, Request, build_opener
 
 from autoscaler.errors import UsageError
 
@@ -13,7 +15,10 @@ _TIMEOUT = 5.0
 
 
 _WHICH = "name the admin listener with --url: it is `admin` in the configuration"
-_SERVER_ERROR = 500
+_UNAUTHORIZED, _SERVER_ERROR = 401, 500
+
+TOKEN_FILE = "AUTOSCALER_ADMIN_TOKEN_FILE"
+"""Environment variable that names the file with the token, if the admin listener asks for one."""
 
 
 class NoAnswer(UsageError):
@@ -34,9 +39,11 @@ def ask(base: str, path: str, **query: object) -> bytes:
     url = f"{base_url(base)}{path}" + (f"?{parameters}" if parameters else "")
     try:
         # The listener is near: a proxy of the environment would look for it elsewhere.
-        with build_opener(ProxyHandler({})).open(url, timeout=_TIMEOUT) as response:
+        with build_opener(ProxyHandler({})).open(_with_token(url), timeout=_TIMEOUT) as response:
             return bytes(response.read())
     except HTTPError as error:
+        if error.code == _UNAUTHORIZED:
+            raise UsageError(f"{url} asks for a token; set {TOKEN_FILE} to the file that holds it") from error
         kind = NoAnswer if error.code >= _SERVER_ERROR else UsageError
         raise kind(f"{url}: {_error_text(error)}") from error
     except HTTPException as error:
@@ -47,6 +54,17 @@ def ask(base: str, path: str, **query: object) -> bytes:
             f"no answer from {base} ({reason}). Is the program running? Its admin listener is `admin` in the "
             f"configuration; name it with --url."
         ) from error
+
+
+def _with_token(url: str) -> Request:
+    request, name = Request(url), os.environ.get(TOKEN_FILE)
+    if name:
+        try:
+            token = Path(name).read_text("utf-8").strip()
+        except OSError as error:
+            raise UsageError(f"{TOKEN_FILE} names {name}, which cannot be read ({error.strerror})") from error
+        request.add_unredirected_header("Authorization", f"Bearer {token}")
+    return request
 
 
 def base_url(given: str) -> str:

@@ -12,13 +12,20 @@ from rich.table import Table
 from rich.text import Text
 
 from autoscaler.cli.findings import Finding, Level
+from autoscaler.cli.probe_access import probe_access
 from autoscaler.cli.probe_files import probe_folder, probe_history
 from autoscaler.cli.probe_machine import probe_command, probe_gpus
 from autoscaler.cli.probe_network import probe_address, probe_servers
 from autoscaler.cli.probe_objective import probe_objective
+from autoscaler.cli.probe_remote import probe_exec, probe_fleet, probe_webhook
 from autoscaler.errors import SettingsError
+from autoscaler.platforms.exec_command import ExecOptions
+from autoscaler.platforms.keda import KedaOptions
+from autoscaler.platforms.local_process.options import LocalOptions
 from autoscaler.platforms.static import StaticOptions
+from autoscaler.platforms.webhook import WebhookOptions
 from autoscaler.settings import PoolSettings, Settings, load
+from autoscaler.settings.settings import PlatformOptions
 from autoscaler.units import Address
 
 _STYLES = {Level.OK: "green", Level.WARNING: "yellow", Level.PROBLEM: "bold red"}
@@ -59,21 +66,34 @@ async def probe(settings: Settings) -> list[Finding]:
         probe_address("admin", settings.admin),
         probe_history(settings.history),
     ]
+    if settings.speaks_grpc:
+        findings.insert(1, probe_address("grpc.listen", Address(settings.grpc.host, settings.grpc.port)))
+    if settings.speaks_to_keda:
+        findings.append(probe_address("keda.listen", Address(settings.keda.host, settings.keda.port)))
+    findings += probe_access(settings)
     for pool in settings.pools.values():
         findings += await _probe_pool(pool, settings.history)
     return findings
 
 
 async def _probe_pool(pool: PoolSettings, history: Path) -> list[Finding]:
-    if isinstance(pool.platform, StaticOptions):
-        findings = await probe_servers(pool, pool.platform)
-    else:
-        findings = [
-            *probe_command(pool, pool.platform),
-            *probe_gpus(pool, pool.platform),
-            probe_folder("state", pool.platform.state_dir),
-        ]
-    return [*findings, probe_objective(pool, history)]
+    return [*await _probe_platform(pool, pool.platform), probe_objective(pool, history)]
+
+
+async def _probe_platform(pool: PoolSettings, platform: PlatformOptions) -> list[Finding]:
+    match platform:
+        case StaticOptions():
+            return await probe_servers(pool, platform)
+        case LocalOptions():
+            findings = [*probe_command(pool, platform), *probe_gpus(pool, platform)]
+            return [*findings, probe_folder("state", platform.state_dir)]
+        case WebhookOptions():
+            findings = await probe_webhook(pool, platform)
+        case ExecOptions():
+            findings = await probe_exec(pool, platform)
+        case KedaOptions():
+            findings = await probe_fleet(pool, platform.fleet)
+    return [*findings, probe_folder("state", platform.fleet.state_dir)]
 
 
 def _print_table(config: Path, findings: list[Finding]) -> None:

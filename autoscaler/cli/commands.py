@@ -15,8 +15,11 @@ import typer
 from autoscaler import __version__
 from autoscaler.cli.forecast import forecast
 from autoscaler.cli.history import history_commands
-from autoscaler.cli.option_values import DAY, SEED_MAX, a_duration, a_number, a_whole_number
+from autoscaler.cli.key import key_commands
+from autoscaler.cli.option_values import a_whole_number
 from autoscaler.cli.plan import plan
+from autoscaler.cli.replay import replay
+from autoscaler.cli.topology import topology
 from autoscaler.errors import AutoscalerError, SettingsError, UsageError
 
 _ADMIN_URL = "http://127.0.0.1:8082"
@@ -118,78 +121,12 @@ def top(url: Url = _ADMIN_URL, pool: Pool = None) -> None:
     watch_program(url, pool)
 
 
-@app.command()
-def replay(
-    series: Annotated[
-        Path, typer.Argument(metavar="SERIES", help="CSV with start_s and requests, plain or gzip.")
-    ],
-    service_time: Annotated[
-        float,
-        typer.Option("--service-time", parser=a_duration(1e-3, DAY), metavar="TIME", help="Mean: 10s."),
-    ],
-    service_scv: Annotated[
-        float,
-        typer.Option(parser=a_number(0.0, 100.0), metavar="N", help="Variance / mean² of service times."),
-    ] = 1.0,
-    slots: Annotated[
-        int,
-        typer.Option(
-            parser=a_whole_number(1, 10_000), metavar="N", help="Requests a replica serves at a time."
-        ),
-    ] = 1,
-    cold_start: Annotated[
-        float, typer.Option(parser=a_duration(0.0, DAY), metavar="TIME", help="Mean start of a replica.")
-    ] = 120.0,
-    wait: Annotated[
-        float, typer.Option(parser=a_duration(0.0, DAY), metavar="TIME", help="The wait still good.")
-    ] = 5.0,
-    history: Annotated[
-        float,
-        typer.Option(
-            parser=a_duration(0.0, 3660 * DAY), metavar="TIME", help="So much of it is known before."
-        ),
-    ] = 0.0,
-    interval: Annotated[
-        float | None,
-        typer.Option(
-            parser=a_duration(1e-3, 366 * DAY),
-            metavar="TIME",
-            help="How long a row counted, where the file has counts without times.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int,
-        typer.Option(
-            parser=a_whole_number(0, SEED_MAX),
-            metavar="N",
-            help="Of arrivals within an interval, services and starts.",
-        ),
-    ] = 0,
-    as_json: Json = False,
-) -> None:
-    """Replay traffic in simulated time, and compare with a fleet of fixed size.
-
-    The code that decides is the one that runs in production.
-    """
-    from autoscaler.cli.replay import replay_series  # noqa: PLC0415 - see the top of this file
-
-    replay_series(
-        series,
-        seed,
-        as_json,
-        history=history,
-        interval=interval,
-        wait=wait,
-        service_time_mean=service_time,
-        service_scv=service_scv,
-        slots_per_replica=slots,
-        cold_start_mean=cold_start,
-    )
-
-
+app.command()(replay)
 app.command()(plan)
 app.command()(forecast)
+app.command()(topology)
 app.add_typer(history_commands)
+app.add_typer(key_commands)
 
 
 def _print_version(asked: bool) -> None:

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from autoscaler.units import parse_duration
+from autoscaler.cli.option_values import DAY, a_duration
 
 
 def _time(name: str, help_: str) -> typer.models.OptionInfo:
-    return typer.Option(f"--{name}", parser=parse_duration, metavar="TIME", help=help_)
+    return typer.Option(f"--{name}", parser=a_duration(1e-3, 3660 * DAY), metavar="TIME", help=help_)
 
 
 def forecast(

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from autoscaler.units import parse_duration
+from autoscaler.cli.option_values import DAY, a_duration
 
 _HELP = "Put demand of the past into a history."
 history_commands = typer.Typer(name="history", no_args_is_help=True, help=_HELP)
@@ -17,7 +17,7 @@ def _commands() -> None:
 
 
 def _time(name: str, help_: str) -> typer.models.OptionInfo:
-    return typer.Option(f"--{name}", parser=parse_duration, metavar="TIME", help=help_)
+    return typer.Option(f"--{name}", parser=a_duration(1e-3, 3660 * DAY), metavar="TIME", help=help_)
 
 
 @history_commands.command("import")

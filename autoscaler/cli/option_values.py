@@ -8,7 +8,14 @@ from collections.abc import Callable
 
 import typer
 
-from autoscaler.units import format_duration, format_rate, parse_duration, parse_rate
+from autoscaler.units import (
+    format_duration,
+    format_fraction,
+    format_rate,
+    parse_duration,
+    parse_fraction,
+    parse_rate,
+)
 
 Reader = Callable[[object], float]
 """Reads what was typed, or a default."""
@@ -25,6 +32,11 @@ def a_duration(least: float, most: float) -> Reader:
 def a_rate(least: float, most: float) -> Reader:
     """Return a reader of rates between `least` and `most` [1/s]."""
     return _bounded(parse_rate, format_rate, least, most)
+
+
+def a_fraction(least: float, most: float) -> Reader:
+    """Return a reader of shares between `least` and `most`, such as 0.99 or 99%."""
+    return _bounded(parse_fraction, format_fraction, least, most)
 
 
 def a_number(least: float, most: float) -> Reader:

@@ -27,9 +27,8 @@ from autoscaler.plan.pools import answer_pools
 from autoscaler.plan.question import Question
 from autoscaler.plan.traffic import Profile, arrival_scv, profile_of
 from autoscaler.plan.words import duration, rate
-from autoscaler.telemetry.traffic import Traffic
-from autoscaler.telemetry.traffic_file import read_traffic
-from autoscaler.telemetry.traffic_file_durations import UNITS
+from autoscaler.telemetry.traffic import Traffic, read_traffic
+from autoscaler.telemetry.traffic.durations import UNITS
 
 _HOW_LONG = "say how long a request takes in a slot, as 10s, or give a batching or a step line"
 _OF_FILES = ("from_", "interval", "duration_unit", "pools", "pool")

@@ -3,11 +3,16 @@
 import asyncio
 import errno
 import socket
+from collections.abc import Sequence
 
 from autoscaler.cli.findings import Finding, Level
+from autoscaler.errors import UsageError
 from autoscaler.platforms.static import StaticOptions
 from autoscaler.settings import PoolSettings, model_server
 from autoscaler.units import Address
+
+_CONNECT_WITHIN = 2.0
+"""Who accepts no connection within it does not listen [s]."""
 
 
 def probe_address(subject: str, address: Address) -> Finding:
@@ -31,18 +36,48 @@ def probe_address(subject: str, address: Address) -> Finding:
 
 
 async def probe_servers(pool: PoolSettings, platform: StaticOptions) -> list[Finding]:
-    """Ask every server of the list at the same time whether it is ready; one that is not may come later."""
-    server = model_server(pool.server)
+    """Ask every server of the list at the same time whether it is ready, and whether it takes gRPC."""
+    listens = await asyncio.gather(*map(accepts, platform.grpc_targets))
+    no_grpc = [
+        Finding(
+            Level.WARNING,
+            f"pools.{pool.name}.server.grpc_port",
+            f"nobody takes gRPC at {target}; set the port, or none",
+        )
+        for target, accepted in zip(platform.grpc_targets, listens, strict=True)
+        if not accepted
+    ]
+    return no_grpc + await probe_urls(pool, platform.urls)
+
+
+async def probe_urls(pool: PoolSettings, urls: Sequence[str]) -> list[Finding]:
+    """Ask every server at the same time whether it is ready; one that is not may come later."""
     try:
-        answers = await asyncio.gather(*(server.ready(url) for url in platform.urls))
+        server = model_server(pool.server, pool.route.tls)
+    except UsageError:  # a certificate cannot be used, which is told where it is named
+        return []
+    try:
+        answers = await asyncio.gather(*map(server.ready, urls))
     finally:
         await server.close()
     return [
         Finding(Level.OK, _subject(pool, index), f"{url} is ready")
         if answer
         else Finding(Level.WARNING, _subject(pool, index), f"{url} is not ready: {_asked(pool)}")
-        for index, (url, answer) in enumerate(zip(platform.urls, answers, strict=True))
+        for index, (url, answer) in enumerate(zip(urls, answers, strict=True))
     ]
+
+
+async def accepts(target: str) -> bool:
+    """Whether somebody listens at `host:port`."""
+    host, _, port = target.rpartition(":")
+    try:
+        async with asyncio.timeout(_CONNECT_WITHIN):
+            _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+    except OSError:  # TimeoutError is one
+        return False
+    writer.close()
+    return True
 
 
 def _subject(pool: PoolSettings, index: int) -> str:

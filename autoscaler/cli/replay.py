@@ -1,128 +1,224 @@
-"""`autoscaler replay`: what would this policy have cost on that traffic, and missed?"""
+"""`autoscaler replay`: the options of the command; `replay_run` does the work."""
 
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from rich.console import Console
-from rich.progress import Progress, TaskID
-from rich.table import Table
+import typer
 
-from autoscaler.domain import Objective
-from autoscaler.errors import UsageError
-from autoscaler.replay.policies import FixedPolicy, OwnPolicy, Policy, peak_replicas
-from autoscaler.replay.report import Report, clairvoyant_gpu_hours, report
-from autoscaler.replay.run import replay
-from autoscaler.replay.scenario import Scenario
-from autoscaler.telemetry.traffic_file import read_traffic
-from autoscaler.units import format_duration
+from autoscaler.cli.option_values import (
+    DAY,
+    SEED_MAX,
+    a_duration,
+    a_fraction,
+    a_number,
+    a_rate,
+    a_whole_number,
+)
 
-_REPLICAS_MAX = 100_000
-"""Each is an object with a life of its own."""
+_PART = a_duration(0.0, DAY)
+_TOKENS = a_number(1.0, 1e9)
 
 
-def replay_series(
-    series: Path,
-    seed: int,
-    as_json: bool,
-    *,
-    history: float,
-    interval: float | None,
-    wait: float,
-    **circumstances: Any,
+def _option(name: str, parser: Callable[[object], Any], metavar: str, help_: str) -> Any:
+    return typer.Option(f"--{name}", parser=parser, metavar=metavar, help=help_, show_default=False)
+
+
+def _words(name: str, metavar: str, help_: str) -> Any:
+    return typer.Option(f"--{name}", metavar=metavar, help=help_)
+
+
+def replay(
+    trace: Annotated[
+        Path,
+        typer.Argument(metavar="TRACE", help="Access log, JSON, CSV of requests or of counts, OpenAI usage."),
+    ],
+    service_time: Annotated[
+        float | None,
+        _option(
+            "service-time",
+            a_duration(1e-3, DAY),
+            "TIME",
+            "Mean time of a request in a slot. Default: as the file says; needed if it does not.",
+        ),
+    ] = None,
+    service_scv: Annotated[
+        float | None,
+        _option(
+            "service-scv",
+            a_number(0.0, 100.0),
+            "N",
+            "Variance / mean² of it; 0: always the same. Default: as the file says, else 1.",
+        ),
+    ] = None,
+    slots: Annotated[
+        int,
+        _option(
+            "slots",
+            a_whole_number(1, 10_000),
+            "N",
+            "Requests a replica serves at a time: 1. Raise it to what the server does well with.",
+        ),
+    ] = 1,
+    cold_start: Annotated[
+        float,
+        _option("cold-start", a_duration(0.0, DAY), "TIME", "Mean time from order to ready replica: 2m."),
+    ] = 120.0,
+    cold_start_cv: Annotated[
+        float,
+        _option(
+            "cold-start-cv",
+            a_number(0.0, 3.0),
+            "N",
+            "Its standard deviation / mean: 0.25; 0: always the same.",
+        ),
+    ] = 0.25,
+    wait: Annotated[
+        float, _option("wait", a_duration(0.0, DAY), "TIME", "A wait for a slot that is still good: 5s.")
+    ] = 5.0,
+    quantile: Annotated[
+        float,
+        _option("quantile", a_fraction(0.01, 0.99999), "SHARE", "Of the requests shall wait no longer: 99%."),
+    ] = 0.99,
+    band: Annotated[str | None, _words("band", "LOW-HIGH", "How busy the slots shall be: 60%-75%.")] = None,
+    batch_alpha: Annotated[
+        float | None,
+        _option("batch-alpha", _PART, "TIME", "In batches of up to --slots: one of n takes alpha + beta n."),
+    ] = None,
+    batch_beta: Annotated[
+        float | None, _option("batch-beta", _PART, "TIME", "Time that each request adds to it.")
+    ] = None,
+    step_alpha: Annotated[
+        float | None,
+        _option("step-alpha", _PART, "TIME", "Continuous batching: a step with b requests, alpha + beta b."),
+    ] = None,
+    step_beta: Annotated[
+        float | None, _option("step-beta", _PART, "TIME", "Time that each request adds to it.")
+    ] = None,
+    tokens_out: Annotated[
+        float | None,
+        _option("tokens-out", _TOKENS, "N", "Mean tokens made for a request. Default: as the file says."),
+    ] = None,
+    tokens_in: Annotated[
+        float | None,
+        _option("tokens-in", _TOKENS, "N", "Mean tokens of a prompt. Default: as the file says."),
+    ] = None,
+    prefill_rate: Annotated[
+        float | None,
+        _option(
+            "prefill-rate", a_rate(1e-3, 1e9), "RATE", "Tokens of prompts read: 8000/s. Default: in no time."
+        ),
+    ] = None,
+    interval: Annotated[
+        float | None,
+        _option(
+            "interval",
+            a_duration(1e-3, 366 * DAY),
+            "TIME",
+            "Length of a row, where the file has counts without times.",
+        ),
+    ] = None,
+    duration_unit: Annotated[
+        str | None, _words("duration-unit", "UNIT", "s, ms, us or ns, if the file does not tell.")
+    ] = None,
+    time_zone: Annotated[
+        str | None,
+        _words("time-zone", "ZONE", "Whose clocks people follow: Europe/Berlin. Default: as the file says."),
+    ] = None,
+    only_model: Annotated[
+        str | None, _words("only-model", "NAME", "Only its requests, where the file names several.")
+    ] = None,
+    kind: Annotated[
+        str | None,
+        _words(
+            "kind", "KIND", "counter, rate or count: what samples of Prometheus are, if not told rightly."
+        ),
+    ] = None,
+    history: Annotated[
+        str | None,
+        _words(
+            "history",
+            "TIME|FILE",
+            "What was known before: so much of the beginning (7d), or a file of the time before.",
+        ),
+    ] = None,
+    history_interval: Annotated[
+        float | None,
+        _option(
+            "history-interval",
+            a_duration(1e-3, 366 * DAY),
+            "TIME",
+            "Length of a row of that file, if it has counts without times. Default: as --interval.",
+        ),
+    ] = None,
+    from_: Annotated[
+        str | None,
+        _words("from", "TIME", "Leave out what is before: 2026-03-01T08:00, or 2d after the beginning."),
+    ] = None,
+    until: Annotated[
+        str | None, _words("until", "TIME", "Leave out what comes from then on: likewise.")
+    ] = None,
+    control_interval: Annotated[
+        float, _option("control-interval", a_duration(1.0, 3600.0), "TIME", "Between our decisions: 10s.")
+    ] = 10.0,
+    price: Annotated[
+        str | None, _words("price", "PRICE", "Of a GPU for an hour: 2.50, $2.50, 2.50 EUR. Default: none.")
+    ] = None,
+    gpus_per_replica: Annotated[
+        int, _option("gpus-per-replica", a_whole_number(1, 1024), "N", "GPUs that a replica takes: 1.")
+    ] = 1,
+    peer: Annotated[
+        list[str] | None,
+        _words("peer", "NAME[@TARGET]", "Compare with it, at this occupancy: hpa@0.7; may be repeated."),
+    ] = None,
+    peers: Annotated[
+        str | None,
+        _words("peers", "WHICH", "all, none, or usual: fixed, hpa, knative, ray-serve, planner (default)."),
+    ] = None,
+    sweep: Annotated[
+        bool,
+        typer.Option("--sweep", help="Try each peer at 0.4, 0.5 … 0.9 too, and name the best in hindsight."),
+    ] = False,
+    no_forecast: Annotated[
+        bool, typer.Option("--no-forecast", help="Replay ours without its forecast too.")
+    ] = False,
+    supply_max: Annotated[
+        int | None,
+        _option(
+            "supply-max", a_whole_number(1, 1_000_000), "N", "No more replicas can be had. Default: no limit."
+        ),
+    ] = None,
+    interruptions: Annotated[
+        float,
+        _option(
+            "interruptions", a_number(0.0, 60.0), "N", "So often an hour each replica is lost, as on spot: 0."
+        ),
+    ] = 0.0,
+    seed: Annotated[
+        int,
+        _option("seed", a_whole_number(0, SEED_MAX), "N", "Of arrivals in an interval, services, starts: 0."),
+    ] = 0,
+    seeds: Annotated[
+        int,
+        _option(
+            "seeds", a_whole_number(1, 1000), "N", "Replay so often; means with 95 % confidence intervals: 1."
+        ),
+    ] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    html: Annotated[
+        Path | None, _words("html", "FILE", "Write the whole report as one page that needs no network.")
+    ] = None,
+    plot: Annotated[
+        Path | None, _words("plot", "FILE.png", "Replicas, waits and misses as a picture.")
+    ] = None,
 ) -> None:
-    """Replay a series from a file, the first `history` [s] of it known beforehand.
+    """Replay traffic in simulated time: what would each policy have cost, and missed?
 
-    `interval` [s] is how long a row counted, where the file does not say; `circumstances` are fields of
-    `Scenario`.
-
-    Raises
-    ------
-    UsageError
-        If the file is no series, all of it history, or more than can be replayed.
+    The code that decides is the one that runs in production; beside it play the policies that people use
+    today, over the very same requests.
     """
-    demand = read_traffic(series, interval=interval).known_counts(interval=1.0)
-    scenario = Scenario(
-        demand.values, demand.interval, objective=Objective(wait_seconds=wait), **circumstances
-    )
-    try:
-        scenario = scenario.learning_from(history)
-        scenario.check_size()
-    except UsageError as error:
-        raise UsageError(f"{series}: {error}") from error
-    _check_fleet(scenario)
-    first_minutes = replace(scenario, counts=scenario.counts[: max(1, round(300.0 / demand.interval))])
-    replay_scenario(scenario.starting_with(peak_replicas(first_minutes)), seed, as_json)
+    given = dict(locals())
+    from autoscaler.cli.replay_asked import Asked  # noqa: PLC0415 - see the top of `commands`
+    from autoscaler.cli.replay_run import run_replay  # noqa: PLC0415 - see the top of `commands`
 
-
-def _check_fleet(scenario: Scenario) -> None:
-    """Raise UsageError if the fleet for the peak is none that anybody has."""
-    peak = peak_replicas(scenario)
-    if peak > _REPLICAS_MAX:
-        raise UsageError(
-            f"--service-time {format_duration(scenario.service_time_mean)}: the busiest 5 minutes take "
-            f"{peak:,} replicas, more than the {_REPLICAS_MAX:,} that can be replayed; check its unit, or "
-            "raise --slots"
-        )
-
-
-def replay_scenario(scenario: Scenario, seed: int, as_json: bool) -> None:
-    """Replay our controller and a fixed fleet for the peak over the same requests; print what came of it."""
-    bound = clairvoyant_gpu_hours(scenario, seed)
-    peak = peak_replicas(scenario)
-    with_peak = FixedPolicy(peak)
-    policies: list[tuple[str, Policy, int]] = [
-        (OwnPolicy.name, OwnPolicy(scenario), scenario.replicas_initial),
-        (with_peak.name, with_peak, peak),
-    ]
-    reports = []
-    console = Console(stderr=True)
-    if not console.is_terminal:  # where no bar can move, say at least what is going on
-        console.print(f"replaying {scenario.counts.sum():,.0f} requests for each of {len(policies)} policies")
-    with Progress(console=console, transient=True, disable=as_json) as progress:
-        for name, policy, initial in policies:
-            task = progress.add_task(f"replay {name}", total=1.0)
-            record = replay(
-                scenario.starting_with(initial),
-                policy,
-                seed,
-                progress=partial(_shown, progress, task),
-            )
-            reports.append(report(name, record, scenario, bound))
-    if as_json:
-        print(json.dumps([each.as_dict() for each in reports], indent=2))
-    else:
-        Console().print(table(reports))
-
-
-def _shown(progress: Progress, task: TaskID, fraction: float) -> None:
-    progress.update(task, completed=fraction)
-
-
-def table(reports: Sequence[Report]) -> Table:
-    """Put reports side by side, a column for each policy."""
-    shown = Table(title=f"{reports[0].requests:,} requests replayed")
-    shown.add_column("")
-    for each in reports:
-        shown.add_column(each.policy, justify="right")
-    bound = reports[0].clairvoyant_gpu_hours
-    rows: list[tuple[str, Callable[[Report], str]]] = [
-        ("GPU-hours", lambda each: f"{each.gpu_hours:,.1f}"),
-        ("  x clairvoyant bound", lambda each: f"{each.gpu_hours / bound:.2f}" if bound else "-"),
-        ("busy", lambda each: f"{each.utilization:.0%}"),
-        ("time in band", lambda each: f"{each.time_in_band:.0%}"),
-        ("wait p50 / p95 / p99", _waits),
-        ("objective met", lambda each: f"{each.objective_met:.2%}"),
-        ("bad 5-minute windows", lambda each: f"{each.bad_windows:.1%}"),
-        ("scale-ups / -downs", lambda each: f"{each.scale_ups} / {each.scale_downs}"),
-    ]
-    for heading, cell in rows:
-        shown.add_row(heading, *(cell(each) for each in reports))
-    return shown
-
-
-def _waits(each: Report) -> str:
-    return " / ".join(f"{wait:.2g}" for wait in (each.wait_p50, each.wait_p95, each.wait_p99)) + " s"
+    run_replay(Asked(**given))

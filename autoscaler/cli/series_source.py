@@ -17,9 +17,8 @@ from autoscaler.outlook.found import FINER, interval_for
 from autoscaler.telemetry.history_reader import HistoryReader, PoolSpan
 from autoscaler.telemetry.prometheus_meaning import Kind
 from autoscaler.telemetry.prometheus_range import RangeQuery, read_range
-from autoscaler.telemetry.traffic import Requests, Traffic
-from autoscaler.telemetry.traffic_file import read_traffic
-from autoscaler.telemetry.traffic_file_counts import CountsTable
+from autoscaler.telemetry.traffic import Requests, Traffic, read_traffic
+from autoscaler.telemetry.traffic.count_table import CountsTable
 from autoscaler.units import format_duration
 from forecasting.series import Series
 
@@ -91,8 +90,6 @@ def check_asked(asked: Asked) -> None:
             raise UsageError(f"{name}: says nothing without {source}")
     if asked.kind is not None and asked.kind not in list(Kind):
         raise UsageError(f"--kind {asked.kind}: {', '.join(Kind)}")
-    if asked.step is not None and asked.step <= 0:
-        raise UsageError("--step: longer than 0")
 
 
 def told_by(asked: Asked, report: Reporter) -> Told:

@@ -7,20 +7,24 @@ it is given as functions; it holds no state.
 import asyncio
 import errno
 import logging
+import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.typedefs import Middleware
 
+from autoscaler.dashboard.admin_token import AdminToken, asks_for
 from autoscaler.errors import AutoscalerError, PortTaken, UsageError
 from autoscaler.telemetry.decision_codec import DecisionRecord, record_to_plain
+from autoscaler.telemetry.live_request import LiveRequest
 from autoscaler.telemetry.plain import encode
 from autoscaler.telemetry.status import Status
 
 _log = logging.getLogger("autoscaler.admin")
 
-_DECISIONS_MAX = 1000
+_ENTRIES_MAX = 1000
 _INDEX = """\
 autoscaler, admin listener
 
@@ -29,6 +33,7 @@ autoscaler, admin listener
 /readyz                         200 when it takes requests, 503 with the reasons until then
 /api/status                     what is going on, as JSON
 /api/decisions?pool=P&limit=N   the last decisions with all that they were made from, as JSON
+/api/requests?limit=N           the requests in flight, the oldest first: where each stands, as JSON
 """
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -46,11 +51,14 @@ class AdminSources:
     """Why the program does not take requests now; empty if it does."""
     metrics: Callable[[str], tuple[bytes, str]]
     """Body and content type of the metrics, given an Accept header."""
+    requests: Callable[[], list[LiveRequest]] = list
+    """The requests in flight, the oldest first."""
 
 
-def admin_application(sources: AdminSources) -> web.Application:
-    """Build the application of the admin listener."""
-    application = web.Application(middlewares=[_errors_as_json])
+def admin_application(sources: AdminSources, token: AdminToken | None = None) -> web.Application:
+    """Build the application of the admin listener, which asks for `token` if there is one."""
+    guards: list[Middleware] = [] if token is None else [asks_for(token)]
+    application = web.Application(middlewares=[_errors_as_json, *guards])
 
     async def index(request: web.Request) -> web.Response:
         return web.Response(text=_INDEX)
@@ -74,16 +82,27 @@ def admin_application(sources: AdminSources) -> web.Application:
         records = await asyncio.to_thread(sources.decisions, pool, limit)
         return _json({"decisions": [record_to_plain(record) for record in records]})
 
+    async def requests(request: web.Request) -> web.Response:
+        limit, live = _limit(request), sources.requests()
+        return _json({"in_flight": len(live), "requests": live[:limit]})
+
     application.router.add_get("/", index)
     application.router.add_get("/metrics", metrics)
     application.router.add_get("/healthz", healthz)
     application.router.add_get("/readyz", readyz)
     application.router.add_get("/api/status", status)
     application.router.add_get("/api/decisions", decisions)
+    application.router.add_get("/api/requests", requests)
     return application
 
 
-async def start_admin(host: str, port: int, sources: AdminSources) -> web.AppRunner:
+async def start_admin(
+    host: str,
+    port: int,
+    sources: AdminSources,
+    token: AdminToken | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> web.AppRunner:
     """Listen on `host`:`port` (0: any free one) until the runner's `cleanup()`.
 
     Returns
@@ -99,10 +118,10 @@ async def start_admin(host: str, port: int, sources: AdminSources) -> web.AppRun
         If this machine cannot listen there at all.
     """
     _log.addFilter(_quietly_if_unreadable)
-    runner = web.AppRunner(admin_application(sources), access_log=None, logger=_log)
+    runner = web.AppRunner(admin_application(sources, token), access_log=None, logger=_log)
     await runner.setup()
     try:
-        await web.TCPSite(runner, host, port).start()
+        await web.TCPSite(runner, host, port, ssl_context=tls).start()
     except OSError as error:
         await runner.cleanup()
         if error.errno == errno.EADDRINUSE:
@@ -131,8 +150,9 @@ async def _errors_as_json(request: web.Request, handler: Handler) -> web.StreamR
         if error.status < 400:
             raise
         response = _json({"error": error.text or error.reason}, status=error.status)
-        if "Allow" in error.headers:
-            response.headers["Allow"] = error.headers["Allow"]
+        for name in ("Allow", "WWW-Authenticate"):
+            if name in error.headers:
+                response.headers[name] = error.headers[name]
         return response
     except AutoscalerError as error:
         return _json({"error": str(error)}, status=500)
@@ -157,6 +177,6 @@ def _known_pool(request: web.Request, sources: AdminSources) -> str | None:
 
 def _limit(request: web.Request) -> int:
     given = request.query.get("limit", "100")
-    if not given.isascii() or not given.isdigit() or not 1 <= int(given) <= _DECISIONS_MAX:
-        raise web.HTTPBadRequest(text=f"limit: a number from 1 to {_DECISIONS_MAX}, got {given!r}")
+    if not given.isascii() or not given.isdigit() or not 1 <= int(given) <= _ENTRIES_MAX:
+        raise web.HTTPBadRequest(text=f"limit: a number from 1 to {_ENTRIES_MAX}, got {given!r}")
     return int(given)

@@ -2,5 +2,7 @@
 
 from autoscaler.dispatch.admission import QueueOptions
 from autoscaler.dispatch.dispatcher import Dispatcher
+from autoscaler.dispatch.options import DispatchOptions
+from autoscaler.dispatch.priority_class import DEFAULT_CLASSES, PriorityClass
 
-__all__ = ["Dispatcher", "QueueOptions"]
+__all__ = ["DEFAULT_CLASSES", "DispatchOptions", "Dispatcher", "PriorityClass", "QueueOptions"]

@@ -1,45 +1,67 @@
 """Matches waiting requests to free slots.
 
 The model is one queue before c slots, with late binding: a request is given a slot only when one is free,
-and a free slot pulls the first who waits at once. So after every event either nobody waits or no slot is
-free, and the system is the M/G/c queue that the sizing computes with.
+and a free slot pulls the first who may start at once. So after every event either nobody who waits may start
+or no slot is free, and the system is the M/G/c queue that the sizing computes with.
 
 A request ends here exactly once: by `Drop`, by the `Cancelled` that takes it out of the queue, or, once
 it was sent, by the `SlotFreed` of its lease. The driver reports events in the order in which they happened
 and performs the actions in the order given; the same events give the same actions.
+
+    door ─▶ admission.py ─▶ central_queue.py ─▶ placement.py ─▶ slots.py (the one ledger)
+               ▲ waits          order              ▲ which         ▲ how many
+        predicted_wait.py                     affinity.py      offering.py ◀─ health.py, concurrency_limit.py
+
+Arrivals that start at once and slots that nobody waits for are nearly all there is; they take the short way.
 """
 
-from collections import Counter
-from collections.abc import Mapping
-from math import isnan
+from dataclasses import replace
+from math import inf
 
-from autoscaler.dispatch.actions import Action, Drop, Send
-from autoscaler.dispatch.admission import Admission, QueueOptions, wait_behind
-from autoscaler.dispatch.central_queue import CentralQueue
+from autoscaler.dispatch.actions import Action, Drop, Hedge, Preempt, Send
+from autoscaler.dispatch.admission import QueueOptions
+from autoscaler.dispatch.contract import check, check_arrival
 from autoscaler.dispatch.events import (
     Arrived,
+    AwaitsFirstByte,
+    Backpressure,
+    CallEnd,
     Cancelled,
     Closing,
     Event,
+    FirstByte,
+    Probed,
     ReplicaDraining,
+    ReplicaExpected,
     ReplicaLost,
     ReplicaReady,
     Returned,
     SlotFreed,
-    Tick,
 )
-from autoscaler.dispatch.slots import Lease, ReplicaLoad, Slots
+from autoscaler.dispatch.options import DispatchOptions
+from autoscaler.dispatch.placement import place_of
+from autoscaler.dispatch.slots import Held, Lease
+from autoscaler.dispatch.state import DispatcherState
 from autoscaler.domain import DropReason, Request
 
+_DEFAULT = DispatchOptions()
+_SERVED = CallEnd.SERVED
 
-class Dispatcher:
-    """Matches waiting requests to free slots. Knows no socket and reads no clock."""
 
-    def __init__(self, options: QueueOptions) -> None:
-        self._admission = Admission(options)
-        self._queue = CentralQueue()
-        self._slots = Slots()
-        self._now = 0.0
+class Dispatcher(DispatcherState):
+    """Matches waiting requests to free slots. Knows no socket and reads no clock.
+
+    Parameters
+    ----------
+    queue : QueueOptions
+        Bounds and order of the queue.
+    options : DispatchOptions
+        How requests find their replica.
+    """
+
+    def __init__(self, queue: QueueOptions, options: DispatchOptions = _DEFAULT) -> None:
+        super().__init__(queue, options)
+        self._queue.stop_clocks(0.0)
 
     def handle(self, event: Event, now: float) -> list[Action]:
         """Take in one event at time `now` [s]; return what the driver must do, in order.
@@ -54,183 +76,213 @@ class Dispatcher:
             If the event breaks a contract: the id of an arrival is alive already, or a number is
             impossible. Nothing has changed then.
         """
-        self._check(event)
+        queue, slots = self._queue, self._slots
+        if isinstance(event, Arrived):
+            check_arrival(event.request, queue, slots)
+        elif not isinstance(event, SlotFreed):
+            check(event)
         self._now = now
-        if isinstance(event, Cancelled):
-            self._queue.remove(event.request_id)  # before it could expire: who has left is told nothing
-        actions = self._drop_expired(now)
-        match event:
-            case Arrived(request):
-                actions += self._admit(request, now)
-            case SlotFreed(lease):
-                self._slots.free(lease)
-            case Returned(lease, request):
-                actions += self._take_back(lease, request, now)
-            case ReplicaReady(replica_id, slots):
-                self._slots.ready(replica_id, slots)
-            case ReplicaDraining(replica_id):
-                self._slots.drain(replica_id)
-            case ReplicaLost(replica_id):
-                self._slots.lose(replica_id)
-            case Closing():
-                self._admission.close()
-            case Cancelled() | Tick():
-                pass
-        return actions + self._match()
+        actions: list[Action] = []
+        expiries = queue.expiries
+        if (
+            (expiries and expiries[0][0] <= now)
+            or now >= self._offering.next_change
+            or self._hedging is not None
+        ):
+            self._catch_up(event, now, actions)
+        if isinstance(event, Arrived):
+            self._arrived(event.request, now, actions)
+        elif isinstance(event, SlotFreed):
+            self._freed(event.lease, event.end, now)
+            if self._preemption is not None:
+                self._preemption.ended(event.lease.request_id)
+        else:
+            self._follow(event, now, actions)
+        if queue.waiting:
+            if slots.slots_free:
+                self._match(now, actions)
+            elif self._preemption is not None:
+                actions += [Preempt(lease) for lease in self._preemption.wanted(now)]
+        return actions
 
     def next_wakeup(self) -> float | None:
         """Earliest time [s] at which something changes although nothing happens; None if nothing will."""
-        return self._queue.earliest_deadline()
-
-    def expected_wait(self, service_time_mean: float) -> float | None:
-        """How long an arrival now would wait for its slot, in the mean; for an honest `Retry-After`.
-
-        Parameters
-        ----------
-        service_time_mean : float
-            E[S] >= 0 of one request in its slot [s].
-
-        Returns
-        -------
-        float or None
-            0 if a slot is free, else by `wait_behind` [s]; None if no replica is ready to wait for.
-        """
-        if self._slots.any_free:
-            return 0.0
-        servers = self._slots.slots_ready
-        return wait_behind(len(self._queue), servers, service_time_mean) if servers else None
-
-    # -- what the driver and the observer read
-
-    @property
-    def waiting(self) -> int:
-        """Queue depth now [requests]."""
-        return len(self._queue)
-
-    @property
-    def waiting_bytes(self) -> int:
-        """Memory that the bodies of those who wait hold [bytes]."""
-        return self._queue.bytes
-
-    @property
-    def oldest_arrival(self) -> float | None:
-        """When the first in the queue arrived [s]; None if nobody waits."""
-        return self._queue.oldest_arrival
-
-    @property
-    def running(self) -> int:
-        """Requests in service: live leases, also those on draining and lost replicas [requests]."""
-        return self._slots.running
-
-    @property
-    def slots_ready(self) -> int:
-        """Slots of ready replicas, busy or free [1]."""
-        return self._slots.slots_ready
-
-    @property
-    def slots_free(self) -> int:
-        """Slots of ready replicas that are free [1]."""
-        return self._slots.slots_free
-
-    @property
-    def frees_refused(self) -> int:
-        """`SlotFreed` events of leases that were not live [1]; above 0 a driver has a fault."""
-        return self._slots.frees_refused
-
-    @property
-    def closing(self) -> bool:
-        """Whether nothing new is let in any more."""
-        return self._admission.closed
-
-    @property
-    def replicas(self) -> tuple[ReplicaLoad, ...]:
-        """Every replica that is known: state, slots and load, in the order in which they came."""
-        return self._slots.replicas
-
-    def busy_by_replica(self) -> Mapping[str, int]:
-        """Live leases by replica id, of every replica that is known [1]."""
-        return self._slots.busy_by_replica()
-
-    def live_leases(self) -> tuple[Lease, ...]:
-        """Every lease that is not given back yet, in order of dispatch."""
-        return self._slots.live_leases()
-
-    def __repr__(self) -> str:
-        states = Counter(replica.state.value for replica in self.replicas)
-        parts = [
-            f"waiting={self.waiting}",
-            f"running={self.running}",
-            f"slots={self.slots_ready - self.slots_free}/{self.slots_ready}",
-            f"replicas={','.join(f'{n} {state}' for state, n in states.items()) or 0}",
-        ]
-        if self.oldest_arrival is not None:
-            parts.append(f"oldest={self._now - self.oldest_arrival:.1f}s")
-        if self.closing:
-            parts.append("closing")
-        return f"<Dispatcher {' '.join(parts)}>"
+        wakeup = min(self._queue.next_expiry(), self._offering.next_change)
+        if self._hedging is not None:
+            wakeup = min(wakeup, self._hedging.next_due())
+        return wakeup if wakeup < inf else None
 
     # -- deciding
 
-    def _check(self, event: Event) -> None:
-        """Tell a broken contract before anything has changed, so that no action is lost."""
+    def _catch_up(self, event: Event, now: float, actions: list[Action]) -> None:
+        """Let happen what was due by `now` [s]."""
+        if isinstance(event, Cancelled):  # before it could expire: who has left is told nothing
+            self._queue.remove(event.request_id)
+        for request in self._queue.take_expired(now):
+            self._drop_late(request, now, actions)
+        if self._offering.next_change <= now:
+            self._offer(now)
+        if self._hedging is not None:
+            for lease in self._hedging.take_due(now):
+                self._hedge(lease, now, actions)
+
+    def _arrived(self, request: Request, now: float, actions: list[Action]) -> None:
+        """Send an arrival at once if nobody waits and a slot is free; else let it wait, or refuse it."""
+        if request.deadline <= now:
+            self._drop_late(request, now, actions)
+            return
+        if self._door.closed:
+            actions.append(Drop(request, DropReason.CLOSING))
+            return
+        line = self._lines[request.priority_class]
+        starts = self._slots.slots_free > 0 and line.running < line.slots_max
+        if starts and not self._queue.waiting and self._send(request, now, actions):
+            return
+        refusal = self._door.let_in(request, self._slots.slots_ready, now, starts=starts)
+        if refusal is not None:
+            actions.append(refusal)
+
+    def _freed(self, lease: Lease, end: CallEnd, now: float) -> Held | None:
+        """Take a slot back, with what its call tells; None if it was not out any more."""
+        held = self._slots.free(lease)
+        if held is None:
+            return None
+        request = held[1]
+        self._lines[request.priority_class].running -= 1
+        served = end is _SERVED
+        if served:
+            self._services.learn(request.priority_class, now - held[2])
+        if (not served or self._replicas.suspects) and self._replicas.call_ended(held, end, now):
+            self._offer(now)
+        if self._hedging is not None and request.hedgeable:
+            self._hedging.ended(held, served=served, now=now)
+        if self._preemption is not None:
+            self._preemption.keeps(lease)
+        return held
+
+    def _follow(self, event: Event, now: float, actions: list[Action]) -> None:
+        """Take in one of the rarer events."""
         match event:
-            case Arrived(request):
-                if request.id in self._queue or self._slots.holds(request.id):
-                    raise ValueError(f"request id {request.id!r} is alive already; give each request its own")
-                if isnan(request.deadline):
-                    raise ValueError(
-                        f"need a deadline, got NaN for request {request.id!r}; infinity means none"
-                    )
-                if request.body_bytes < 0:
-                    raise ValueError(
-                        f"need body_bytes >= 0, got {request.body_bytes} for request {request.id!r}"
-                    )
-            case Returned(lease, request) if lease.request_id != request.id:
-                raise ValueError(f"lease of {lease.request_id!r} cannot return request {request.id!r}")
-            case ReplicaReady(replica_id, slots) if slots < 1:
-                raise ValueError(f"need slots >= 1, got {slots} for replica {replica_id!r}")
+            case Cancelled(request_id):
+                self._queue.remove(request_id)
+                self._is_over(request_id)
+            case Returned():
+                self._take_back(event, now, actions)
+            case AwaitsFirstByte(lease):
+                held = self._slots.held(lease)
+                if held is not None and self._preemption is not None:
+                    self._preemption.may_lose(lease, held[1])
+            case FirstByte(lease):
+                if self._preemption is not None:
+                    self._preemption.keeps(lease)
+            case ReplicaExpected(at):
+                self._expect(at, now, actions)
+            case Closing():
+                self._door.closed = True
+            case ReplicaReady(replica_id):
+                self._door.expect_replica(None)
+                self._replicas.befallen(event, now)
+                self._offer(now, appeared=replica_id)
+            case ReplicaDraining() | ReplicaLost() | Backpressure() | Probed():
+                self._replicas.befallen(event, now)
+                self._offer(now)
 
-    def _drop_expired(self, now: float) -> list[Action]:
-        expired = self._queue.take_expired(now)
-        if not expired:
-            return []
-        reason = self._why_late()
-        return [Drop(request, reason) for request in expired]
-
-    def _why_late(self) -> DropReason:
-        return DropReason.DEADLINE_PASSED if self._slots.slots_ready else DropReason.NO_CAPACITY
-
-    def _admit(self, request: Request, now: float) -> list[Action]:
-        """Put an arrival into the queue, from where it is sent at once if a slot is free; or refuse it."""
+    def _take_back(self, event: Returned, now: float, actions: list[Action]) -> None:
+        """Let a request wait again, first in its class; it was let in once, so no bound refuses it now."""
+        request = event.request
+        preempted = self._preemption is not None and self._preemption.pending(event.lease)
+        if self._freed(event.lease, event.end, now) is None:
+            return
+        if self._preemption is not None and preempted:
+            self._preemption.spare(request.id)
+        if event.exclude:
+            request = replace(request, tried=request.tried | {event.lease.replica_id})
         if request.deadline <= now:
-            return [Drop(request, self._why_late())]
-        reason = self._admission.refusal(
-            request,
-            starts_at_once=self._slots.any_free,  # a slot is free only while nobody waits
-            waiting=len(self._queue),
-            waiting_bytes=self._queue.bytes,
-        )
-        if reason is not None:
-            return [Drop(request, reason)]
-        self._queue.push(request)
-        return []
+            self._drop_late(request, now, actions)
+        elif not preempted and not self._retries.take(self._slots.leases_given, now):
+            actions.append(Drop(request, DropReason.RETRIES_SPENT))
+            self._is_over(request.id)
+        else:
+            self._door.push(request, self._services.expected(request), now, returned=True)
 
-    def _take_back(self, lease: Lease, request: Request, now: float) -> list[Action]:
-        """Let a request wait again, before all others; it was let in once, so no bound refuses it now."""
-        if not self._slots.free(lease):
-            return []
-        if request.deadline <= now:
-            return [Drop(request, self._why_late())]
-        self._queue.push_first(request)
-        return []
+    def _expect(self, at: float | None, now: float, actions: list[Action]) -> None:
+        """Note when the next replica comes; who would wait for it in vain is told so now."""
+        self._door.expect_replica(at)
+        if not self._slots.slots_ready:
+            for drop in self._door.take_hopeless(now):
+                actions.append(drop)
+                self._is_over(drop.request.id)
 
-    def _match(self) -> list[Action]:
+    def _match(self, now: float, actions: list[Action]) -> None:
         """Lease free slots to those who wait, in their order, until either has run out."""
-        sends: list[Action] = []
-        while (request := self._queue.first) is not None:
-            lease = self._slots.take(request)
-            if lease is None:
-                break
-            self._queue.remove(request.id)
-            sends.append(Send(request, lease))
-        return sends
+        while self._slots.slots_free:
+            place = self._queue.pop(now, self._may_start)
+            if place is None:
+                return
+            request = place.request
+            if place.stood and request.deadline < inf:
+                request = replace(request, deadline=place.expires_at)
+            self._send(request, now, actions)
+
+    def _send(self, request: Request, now: float, actions: list[Action]) -> bool:
+        """Send `request` where it goes best, if there is a free slot for it."""
+        replica_id = None
+        if request.tried or (request.affinity_key and self._options.affinity is not None):
+            replica_id = place_of(request, self._slots.replicas, self._options.affinity)
+            if replica_id is None:
+                return False
+        lease = self._slots.take(request, now, replica_id)
+        if lease is None:
+            return False
+        self._lines[request.priority_class].running += 1
+        if self._hedging is not None and request.hedgeable:
+            self._hedging.started(lease, now)
+        actions.append(Send(request, lease))
+        return True
+
+    def _may_start(self, request: Request) -> bool:
+        """Whether a slot is free where it may go; some slot is."""
+        return not request.tried or place_of(request, self._slots.replicas, None) is not None
+
+    def _hedge(self, lease: Lease, now: float, actions: list[Action]) -> None:
+        """Send a copy of a request that is late to another replica, if a slot idles there."""
+        held = self._slots.held(lease)
+        if held is None or self._queue.waiting or not self._slots.slots_free or self._hedging is None:
+            return
+        first = held[1]
+        copy = replace(first, id=f"{first.id}+hedge", hedgeable=False, tried=first.tried | {lease.replica_id})
+        replica_id = place_of(copy, self._slots.replicas, None)
+        if replica_id is None or replica_id in copy.tried or copy.id in self._slots.live:
+            return
+        if not self._hedging.take_token():
+            return
+        second = self._slots.take(copy, now, replica_id)
+        if second is not None:
+            self._lines[copy.priority_class].running += 1
+            actions.append(Hedge(copy, second, lease))
+
+    # -- small things
+
+    def _drop_late(self, request: Request, now: float, actions: list[Action]) -> None:
+        """Drop one whose deadline has passed."""
+        if self._slots.slots_ready:
+            actions.append(Drop(request, DropReason.DEADLINE_PASSED))
+        else:
+            actions.append(Drop(request, DropReason.NO_CAPACITY, self._door.no_replica(now)))
+        self._is_over(request.id)
+
+    def _is_over(self, request_id: str) -> None:
+        """The request has ended, however it did."""
+        if self._preemption is not None:
+            self._preemption.ended(request_id)
+
+    def _offer(self, now: float, appeared: str | None = None) -> None:
+        """Bring what replicas are offered with up to `now`; floors, ceilings and clocks follow."""
+        self._replicas.offer(now, appeared)
+        slots = self._slots.slots_ready
+        for line in self._lines.values():
+            line.follow(slots)
+        if slots:
+            self._queue.start_clocks(now)
+        else:
+            self._queue.stop_clocks(now)

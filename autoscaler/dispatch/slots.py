@@ -2,12 +2,13 @@
 
 A slot is taken by a lease when a request is dispatched, never earlier or later, and given back once,
 however the call ended. Nothing else in the program counts load: in-flight, busy and free slots, load
-of a replica are all read from here. A live lease stands in two indexes, by request and by replica,
-which `take` and `free` write and nobody else; every number is the size of one of them, so none drifts.
+of a replica are all read from here. A live lease stands in one index, by request, and is counted once at
+its replica; `take` and `free` write both together, and nobody else writes either, so neither drifts.
 
 A replica is *ready* (takes requests), *draining* (finishes what it holds) or *lost* (gone, or not
 ready: what it holds breaks, and each broken call gives its lease back). A lost one is forgotten with
-its last lease, not before: should it be ready again while calls still run on it, these count.
+its last lease, not before: should it be ready again while calls still run on it, these count. A ready one
+has the slots that it was last offered with; that may be none, for `offering.py` withholds some.
 
 The replica that gets the next request is the least loaded by fraction; on equal fractions the one with
 the fewest requests, then the one that has gone longest since it last gave back a slot (a new one: since
@@ -15,64 +16,36 @@ it came). It comes from a heap of offers. Each ready replica with a free slot ha
 a change makes another, and the old one is garbage: skipped at the top, swept out when it outweighs the rest.
 """
 
-from dataclasses import dataclass, field
-from enum import StrEnum
+from collections.abc import Iterator
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import count
 
+from autoscaler.dispatch.lease import Lease, ReplicaLoad, ReplicaState
 from autoscaler.domain import Request
 
-_Offer = tuple[float, int, int, str]
-"""Load as a fraction, requests, serial of the last slot given back, replica id. The least is the best."""
+__all__ = ["Held", "Lease", "ReplicaLoad", "ReplicaState", "Slots"]
+
+_Offer = tuple[float, int, int, "_Replica"]
+"""Load as a fraction, requests, serial of the last slot given back, which no two replicas share, and the
+replica. The least is the best."""
 
 _GARBAGE_MIN = 64
 """So many dead offers may lie in the heap however few replicas there are; a sweep shall be worth it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """The right to use one slot of one replica, from dispatch until it is given back, once."""
-
-    number: int
-    """Unique for the life of the dispatcher."""
-    replica_id: str
-    request_id: str
-
-
-class ReplicaState(StrEnum):
-    """What a replica may be given."""
-
-    READY = "ready"
-    """New requests."""
-    DRAINING = "draining"
-    """Nothing new; what it holds it finishes."""
-    LOST = "lost"
-    """Nothing; it stays known only until its last lease is given back."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicaLoad:
-    """One replica as the ledger sees it now."""
-
-    replica_id: str
-    state: ReplicaState
-    slots: int
-    """Requests it serves at a time [1]."""
-    busy: int
-    """Leases that are live on it [1]; above `slots` only after `slots` was lowered."""
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Replica:
+    id: str
     slots: int
     idle_since: int
     state: ReplicaState = ReplicaState.READY
-    leases: set[int] = field(default_factory=set)
+    busy: int = 0
     offer: _Offer | None = None
 
-    @property
-    def free(self) -> int:
-        return max(0, self.slots - len(self.leases)) if self.state is ReplicaState.READY else 0
+
+Held = tuple[Lease, Request, float, _Replica]
+"""A live lease, the request that holds it, since when [s], and where."""
 
 
 class Slots:
@@ -80,43 +53,60 @@ class Slots:
 
     def __init__(self) -> None:
         self._replicas: dict[str, _Replica] = {}
-        self._live: dict[str, Lease] = {}
+        self.live: dict[str, Held] = {}
+        """Who holds a slot, by id of the request."""
         self._offers: list[_Offer] = []
-        self._lease_numbers = count(1)
+        self.leases_given = 0
+        """So many in the life of this ledger [1]; the last one bears this number."""
         self._serials = count()
+        self.slots_ready = 0
+        """Slots that ready replicas are offered with, busy or free [1]."""
+        self.slots_free = 0
+        """Slots of ready replicas that no lease holds [1]."""
         self._frees_refused = 0
 
     # -- leases
 
-    def take(self, request: Request) -> Lease | None:
-        """Lease a slot of the least loaded replica to `request`; None if no slot is free.
+    def take(self, request: Request, now: float = 0.0, replica_id: str | None = None) -> Lease | None:
+        """Lease a slot to `request` at `now` [s]: of the least loaded replica, or of the one named.
 
-        O(log replicas). Whoever takes a lease owes one `free`. Raises ValueError if the request has one.
+        O(log replicas). None if no slot is free there. Whoever takes a lease owes one `free`. Raises
+        ValueError if the request has one.
         """
-        if request.id in self._live:
+        if request.id in self.live:
             raise ValueError(f"request {request.id!r} holds a slot already; free its lease first")
-        offer = self._best_offer()
+        offer = self._best_offer() if replica_id is None else self._replicas[replica_id].offer
         if offer is None:
             return None
-        replica_id = offer[3]
-        lease = Lease(next(self._lease_numbers), replica_id, request.id)
-        self._live[request.id] = lease
-        self._replicas[replica_id].leases.add(lease.number)
-        self._renew_offer(replica_id)
+        replica = offer[3]
+        self.leases_given = number = self.leases_given + 1
+        lease = Lease(number, replica.id, request.id)
+        self.live[request.id] = (lease, request, now, replica)
+        replica.busy += 1
+        self.slots_free -= 1
+        self._renew_offer(replica)
         return lease
 
-    def free(self, lease: Lease) -> bool:
-        """Give a lease back, in O(log replicas). False, and counted, if it is not live (any more)."""
-        if self._live.get(lease.request_id) != lease:
+    def free(self, lease: Lease) -> Held | None:
+        """Give a lease back, in O(log replicas); return who held it.
+
+        None, and counted, if it is not live (any more).
+        """
+        held = self.live.get(lease.request_id)
+        if held is None or (held[0] is not lease and held[0] != lease):
             self._frees_refused += 1
-            return False
-        del self._live[lease.request_id]
-        replica = self._replicas[lease.replica_id]
-        replica.leases.remove(lease.number)
+            return None
+        del self.live[lease.request_id]
+        replica = held[3]
+        replica.busy -= 1
         replica.idle_since = next(self._serials)
-        self._forget_if_over(lease.replica_id)
-        self._renew_offer(lease.replica_id)
-        return True
+        if replica.state is ReplicaState.READY:
+            if replica.busy < replica.slots:
+                self.slots_free += 1
+                self._renew_offer(replica)
+        else:
+            self._forget_if_over(replica)
+        return held
 
     # -- replicas
 
@@ -132,49 +122,33 @@ class Slots:
             )
         replica = self._replicas.get(replica_id)
         if replica is None:
-            replica = self._replicas[replica_id] = _Replica(slots, idle_since=next(self._serials))
-        replica.slots = slots
-        replica.state = ReplicaState.READY
-        self._renew_offer(replica_id)
+            replica = self._replicas[replica_id] = _Replica(replica_id, 0, next(self._serials))
+        self._change(replica, slots, ReplicaState.READY)
+
+    def offer(self, replica_id: str, slots: int) -> None:
+        """Offer `slots` >= 0 of a known replica from now on, whatever its state."""
+        replica = self._replicas[replica_id]
+        self._change(replica, slots, replica.state)
 
     def drain(self, replica_id: str) -> None:
         """Give a ready replica nothing new. Of one that is not known, or lost, there is nothing to do."""
         replica = self._replicas.get(replica_id)
         if replica is not None and replica.state is ReplicaState.READY:
-            replica.state = ReplicaState.DRAINING
-            self._renew_offer(replica_id)
+            self._change(replica, replica.slots, ReplicaState.DRAINING)
 
     def lose(self, replica_id: str) -> None:
         """Give a replica nothing new and forget it with its last lease. May be told of one not known."""
         replica = self._replicas.get(replica_id)
         if replica is not None:
-            replica.state = ReplicaState.LOST
-            self._forget_if_over(replica_id)
-            self._renew_offer(replica_id)
+            self._change(replica, replica.slots, ReplicaState.LOST)
+            self._forget_if_over(replica)
 
     # -- what the ledger says
 
     @property
     def running(self) -> int:
         """Live leases, wherever they run [1]."""
-        return len(self._live)
-
-    @property
-    def any_free(self) -> bool:
-        """Whether `take` would succeed; O(1) on average."""
-        return self._best_offer() is not None
-
-    @property
-    def slots_ready(self) -> int:
-        """Slots of ready replicas, busy or free [1]."""
-        return sum(
-            replica.slots for replica in self._replicas.values() if replica.state is ReplicaState.READY
-        )
-
-    @property
-    def slots_free(self) -> int:
-        """Slots of ready replicas that no lease holds [1]."""
-        return sum(replica.free for replica in self._replicas.values())
+        return len(self.live)
 
     @property
     def frees_refused(self) -> int:
@@ -184,22 +158,20 @@ class Slots:
     @property
     def replicas(self) -> tuple[ReplicaLoad, ...]:
         """Every replica that is known, in the order in which they came."""
-        return tuple(
-            ReplicaLoad(replica_id, replica.state, replica.slots, len(replica.leases))
-            for replica_id, replica in self._replicas.items()
-        )
+        return tuple(self._loads())
 
     def busy_by_replica(self) -> dict[str, int]:
         """Live leases by replica id, of every replica that is known [1]."""
-        return {replica_id: len(replica.leases) for replica_id, replica in self._replicas.items()}
+        return {replica.id: replica.busy for replica in self._replicas.values()}
 
     def live_leases(self) -> tuple[Lease, ...]:
         """Every lease that is not given back yet, in order of dispatch."""
-        return tuple(self._live.values())
+        return tuple(held[0] for held in self.live.values())
 
-    def holds(self, request_id: str) -> bool:
-        """Whether a live lease belongs to this request; O(1)."""
-        return request_id in self._live
+    def held(self, lease: Lease) -> Held | None:
+        """Who holds a lease; None if it is not live (any more)."""
+        held = self.live.get(lease.request_id)
+        return held if held is not None and held[0] == lease else None
 
     def __repr__(self) -> str:
         ready = self.slots_ready
@@ -208,31 +180,44 @@ class Slots:
 
     # -- offers
 
+    def _loads(self) -> Iterator[ReplicaLoad]:
+        for replica in self._replicas.values():
+            yield ReplicaLoad(replica.id, replica.state, replica.slots, replica.busy)
+
     def _best_offer(self) -> _Offer | None:
-        while self._offers:
-            offer = self._offers[0]
-            replica = self._replicas.get(offer[3])
-            if replica is not None and replica.offer is offer:
+        offers = self._offers
+        while offers:
+            offer = offers[0]
+            if offer[3].offer is offer:
                 return offer
-            heappop(self._offers)
+            heappop(offers)
         return None
 
-    def _renew_offer(self, replica_id: str) -> None:
+    def _renew_offer(self, replica: _Replica) -> None:
         """Replace the offer of a replica after any change of it; none while it has no free slot."""
-        replica = self._replicas.get(replica_id)
-        if replica is None:
-            return
-        busy = len(replica.leases)
-        if replica.state is not ReplicaState.READY or busy >= replica.slots:
+        busy = replica.busy
+        if busy >= replica.slots or replica.state is not ReplicaState.READY:
             replica.offer = None
             return
-        replica.offer = (busy / replica.slots, busy, replica.idle_since, replica_id)
-        heappush(self._offers, replica.offer)
-        if len(self._offers) > 2 * len(self._replicas) + _GARBAGE_MIN:
-            self._offers = [replica.offer for replica in self._replicas.values() if replica.offer is not None]
+        offers = self._offers
+        replica.offer = offer = (busy / replica.slots, busy, replica.idle_since, replica)
+        heappush(offers, offer)
+        if len(offers) > 2 * len(self._replicas) + _GARBAGE_MIN:
+            self._offers = [known.offer for known in self._replicas.values() if known.offer is not None]
             heapify(self._offers)
 
-    def _forget_if_over(self, replica_id: str) -> None:
-        replica = self._replicas[replica_id]
-        if replica.state is ReplicaState.LOST and not replica.leases:
-            del self._replicas[replica_id]
+    def _change(self, replica: _Replica, slots: int, state: ReplicaState) -> None:
+        """Make a replica what it is now, and the sums over all ready ones with it."""
+        self._count(replica, -1)
+        replica.slots, replica.state = slots, state
+        self._count(replica, 1)
+        self._renew_offer(replica)
+
+    def _count(self, replica: _Replica, sign: int) -> None:
+        if replica.state is ReplicaState.READY:
+            self.slots_ready += sign * replica.slots
+            self.slots_free += sign * max(0, replica.slots - replica.busy)
+
+    def _forget_if_over(self, replica: _Replica) -> None:
+        if replica.state is ReplicaState.LOST and not replica.busy:
+            del self._replicas[replica.id]

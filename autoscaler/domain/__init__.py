@@ -4,9 +4,10 @@ from autoscaler.domain.decision import Binding, Decision, Hold, Numbers, Reason,
 from autoscaler.domain.fleet import Fleet
 from autoscaler.domain.objective import Objective
 from autoscaler.domain.observation import Observation
-from autoscaler.domain.request import DropReason, Outcome, Request
+from autoscaler.domain.request import STANDARD, DropReason, Outcome, Request
 
 __all__ = [
+    "STANDARD",
     "Binding",
     "Decision",
     "DropReason",

@@ -10,7 +10,8 @@ class Objective:
     Attributes
     ----------
     utilization_low, utilization_high : float
-        The band in which busy slots / slots shall lie, in (0, 1) [1].
+        The band in which busy slots / slots shall lie, in (0, 1) [1]. With an upper edge of 1 there is none:
+        the wait alone decides, which is lean, cheaper where fleets are large, and less calm.
     wait_seconds : float
         The wait that is still good [s].
     wait_quantile : float
@@ -23,9 +24,9 @@ class Objective:
     wait_quantile: float = 0.99
 
     def __post_init__(self) -> None:
-        if not 0 < self.utilization_low < self.utilization_high < 1:
+        if not 0 < self.utilization_low < self.utilization_high <= 1:
             raise ValueError(
-                f"need 0 < utilization_low < utilization_high < 1, "
+                f"need 0 < utilization_low < utilization_high <= 1, "
                 f"got {self.utilization_low}, {self.utilization_high}"
             )
         if self.wait_seconds < 0:

@@ -5,9 +5,12 @@ connection of its own: a server with one thread must not be held up by an idle p
 travels on an old connection would not notice that no new one is accepted.
 """
 
+import ssl
 from dataclasses import dataclass
 
 import aiohttp
+
+from autoscaler.tls import ClientTls, client_context, watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +33,16 @@ class HttpProbe:
     ----------
     timeout : float
         For connection, head and body together [s].
+    tls : ClientTls or None
+        How a server is checked, as the traffic to it does; None takes what is usual for https.
     """
 
-    def __init__(self, timeout: float) -> None:
+    def __init__(self, timeout: float, tls: ClientTls | None = None) -> None:
         if timeout <= 0:
             raise ValueError(f"need a probe timeout > 0 s, got {timeout}")
+        context = None if tls is None else client_context(tls)
+        self._ssl: ssl.SSLContext | bool = context or True
+        self._certificates = watch(tls, context)
         self._timeout = aiohttp.ClientTimeout(total=timeout)
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
@@ -43,6 +51,7 @@ class HttpProbe:
         """Return the answer to GET `url`, or None if none came in time."""
         if self._closed:
             return None
+        self._certificates.look()
         try:
             async with self._open_session().get(url, allow_redirects=False) as response:
                 return Answer(response.status, await response.read())
@@ -63,6 +72,6 @@ class HttpProbe:
     def _open_session(self) -> aiohttp.ClientSession:
         # Made at the first question, because a session belongs to the event loop that runs then.
         if self._session is None:
-            connector = aiohttp.TCPConnector(limit=0, force_close=True)
+            connector = aiohttp.TCPConnector(limit=0, force_close=True, ssl=self._ssl)
             self._session = aiohttp.ClientSession(connector=connector, timeout=self._timeout)
         return self._session

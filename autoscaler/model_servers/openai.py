@@ -3,6 +3,7 @@
 import msgspec
 
 from autoscaler.model_servers import HttpProbe
+from autoscaler.tls import ClientTls
 
 
 class _Model(msgspec.Struct):
@@ -22,11 +23,13 @@ class OpenAI:
         The model that `/v1/models` must list. None asks for health only.
     timeout : float
         No answer within it, for each of the two questions, is a no [s].
+    tls : ClientTls or None
+        How the server is checked, if its URL is https.
     """
 
-    def __init__(self, model: str | None = None, timeout: float = 2.0) -> None:
+    def __init__(self, model: str | None = None, timeout: float = 2.0, tls: ClientTls | None = None) -> None:
         self._model = model
-        self._probe = HttpProbe(timeout)
+        self._probe = HttpProbe(timeout, tls)
 
     async def ready(self, url: str) -> bool:
         """Whether the server at base URL `url` is healthy, and serves the model."""

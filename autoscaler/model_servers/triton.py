@@ -6,6 +6,7 @@ Triton says "not ready" with 400, not 503; here everything but 2xx is a no.
 from urllib.parse import quote
 
 from autoscaler.model_servers import HttpProbe
+from autoscaler.tls import ClientTls
 
 
 class Triton:
@@ -18,11 +19,13 @@ class Triton:
         ready once all models of its repository are.
     timeout : float
         No answer within it, for each of the two questions, is a no [s].
+    tls : ClientTls or None
+        How the server is checked, if its URL is https.
     """
 
-    def __init__(self, model: str | None = None, timeout: float = 2.0) -> None:
+    def __init__(self, model: str | None = None, timeout: float = 2.0, tls: ClientTls | None = None) -> None:
         self._model = model
-        self._probe = HttpProbe(timeout)
+        self._probe = HttpProbe(timeout, tls)
 
     async def ready(self, url: str) -> bool:
         """Whether the server at base URL `url`, and the model, are ready."""

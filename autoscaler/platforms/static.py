@@ -31,6 +31,8 @@ class StaticOptions:
     """A ready server is lost after so many failed probes in a row [1]; more is calmer, and later."""
     cold_start_initial: float = 60.0
     """What a start would take [s]; none is made here to be measured. Recommendations look so far ahead."""
+    grpc_targets: tuple[str, ...] = ()
+    """gRPC port of each server as `host:port`, in the order of `urls`; empty if they have none."""
 
     def __post_init__(self) -> None:
         if not self.urls:
@@ -41,6 +43,10 @@ class StaticOptions:
         bases = [url.rstrip("/") for url in self.urls]
         if twice := sorted({url for url in bases if bases.count(url) > 1}):
             raise ValueError(f"urls: {twice[0]!r} is listed twice; each server is one replica")
+        if self.grpc_targets and len(self.grpc_targets) != len(self.urls):
+            raise ValueError(
+                f"need a gRPC target for each of {len(self.urls)} urls, got {len(self.grpc_targets)}"
+            )
         if self.slots_per_replica < 1 or self.probe_failures < 1:
             raise ValueError(
                 f"need slots_per_replica, probe_failures >= 1, "
@@ -59,9 +65,10 @@ class Static:
     def __init__(self, options: StaticOptions, server: ModelServer) -> None:
         self._options = options
         self._server = server
+        urls = [given.rstrip("/") for given in options.urls]
         self._replicas = [
-            Replica(id=url, url=url, slots=options.slots_per_replica)
-            for url in (given.rstrip("/") for given in options.urls)
+            Replica(id=url, url=url, slots=options.slots_per_replica, grpc_target=target)
+            for url, target in zip(urls, options.grpc_targets or [None] * len(urls), strict=True)
         ]
         self._failures = dict.fromkeys((replica.id for replica in self._replicas), options.probe_failures)
         self._recommended: int | None = None
@@ -111,7 +118,7 @@ class Static:
             await self._probe(replica, listener)
 
     async def _probe(self, replica: Replica, listener: ReplicaListener) -> None:
-        """Ask once; tell the listener if the server came or went by it."""
+        """Ask once; tell the listener what came of it, of a server that is ready or becomes so."""
         answers = await self._server.ready(replica.url)
         before, limit = self._failures[replica.id], self._options.probe_failures
         self._failures[replica.id] = 0 if answers else min(before + 1, limit)
@@ -121,3 +128,5 @@ class Static:
         elif not answers and before == limit - 1:
             log.warning("server is lost", url=replica.url, failed_probes=limit)
             listener.replica_lost(replica.id)
+        elif before < limit:
+            listener.replica_probed(replica.id, answers)

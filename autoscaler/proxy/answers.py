@@ -51,6 +51,7 @@ class Refused(Exception):
         self.refusal = refusal
 
 
+DEADLINE = Refusal(504, "deadline", "The request was not answered within the time that it gave.")
 DRAINING = Refusal(
     503,
     "draining",
@@ -59,24 +60,46 @@ DRAINING = Refusal(
 )
 
 
+_DROPPED: dict[DropReason, tuple[int, str]] = {
+    DropReason.QUEUE_FULL: (429, "Too many requests are waiting; send this one again later."),
+    DropReason.QUEUE_BYTES_FULL: (
+        429,
+        "The bodies of those who wait fill the memory set aside; send this request again later.",
+    ),
+    DropReason.QUEUE_SECONDS_FULL: (429, "As much work waits as may; send this request again later."),
+    DropReason.PREDICTED_LATE: (
+        503,
+        "All replicas are busy, and this request would not start in time; send it again later.",
+    ),
+    DropReason.RETRIES_SPENT: (
+        503,
+        "The replica did not take the request, and too many others are being tried again already.",
+    ),
+    DropReason.NO_CAPACITY: (
+        503,
+        "No replica of the model was ready within {waited:.3g} s; send the request again later.",
+    ),
+    DropReason.NO_REPLICA_IN_TIME: (
+        503,
+        "No replica of the model is ready, and the next one will come too late for this request; "
+        "send it again then.",
+    ),
+    DropReason.DEADLINE_PASSED: (
+        504,
+        "All replicas were busy for {waited:.3g} s, as long as this request may wait.",
+    ),
+}
+
+
 def dropped(reason: DropReason, expected_wait: float | None, waited: float) -> Refusal:
     """Return what to tell a client whose request the queue let go of after `waited` [s]."""
-    retry_after = _RETRY_AFTER_UNKNOWN if expected_wait is None else expected_wait
-    match reason:
-        case DropReason.QUEUE_FULL:
-            text = "Too many requests are waiting; send this one again later."
-            return Refusal(429, reason.value, text, retry_after=retry_after)
-        case DropReason.QUEUE_BYTES_FULL:
-            text = "The bodies of those who wait fill the memory set aside; send this request again later."
-            return Refusal(429, reason.value, text, retry_after=retry_after)
-        case DropReason.NO_CAPACITY:
-            text = f"No replica of the model was ready within {waited:.3g} s; send the request again later."
-            return Refusal(503, reason.value, text, retry_after=retry_after)
-        case DropReason.DEADLINE_PASSED:
-            text = f"All replicas were busy for {waited:.3g} s, as long as a request may wait here."
-            return Refusal(504, reason.value, text)
-        case DropReason.CLOSING:
-            return DRAINING
+    if reason is DropReason.CLOSING:
+        return DRAINING
+    status, text = _DROPPED[reason]
+    retry_after = None
+    if reason is not DropReason.DEADLINE_PASSED:
+        retry_after = _RETRY_AFTER_UNKNOWN if expected_wait is None else expected_wait
+    return Refusal(status, reason.value, text.format(waited=waited), retry_after=retry_after)
 
 
 def answer(refusal: Refusal, path: str) -> web.Response:
@@ -86,6 +109,8 @@ def answer(refusal: Refusal, path: str) -> web.Response:
         headers["X-Proxy-Reason"] = refusal.proxy_reason
     if refusal.retry_after is not None:
         headers["Retry-After"] = str(max(1, ceil(refusal.retry_after)))
+    if refusal.status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
     headers["X-Request-Executed"] = refusal.executed
     if _below(path, "/v1"):
         body, content_type = msgspec.json.encode(_openai(refusal)), "application/json"

@@ -9,6 +9,7 @@ waiting for the client counts, so a slow server makes no client late.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from copy import copy
 
 import aiohttp
 from aiohttp import web
@@ -64,15 +65,23 @@ class RequestBody:
                 self._budget.bytes_left -= len(chunk)
             self.complete = _is_whole(self._content)
 
+    def held(self) -> bytes:
+        """Return what was read ahead and is held."""
+        if len(self._chunks) > 1:
+            self._chunks = [b"".join(self._chunks)]
+        return self._chunks[0] if self._chunks else b""
+
     def payload(self) -> bytes | AsyncIterator[bytes] | None:
         """Return what to send: nothing, all of it, or a stream that reads on from the client."""
         if not self.complete:
             return self._stream()
-        if not self._chunks:
-            return None
-        if len(self._chunks) > 1:
-            self._chunks = [b"".join(self._chunks)]
-        return self._chunks[0]
+        return self.held() if self._chunks else None
+
+    def handed_over(self) -> "RequestBody":
+        """Return a body that has what is held here, and owes its `release`; this one holds nothing then."""
+        heir = copy(self)
+        self._chunks, self.spooled = [], 0
+        return heir
 
     def release(self) -> None:
         """Give back the memory; what is held cannot be sent again."""

@@ -1,18 +1,24 @@
 """What all requests of the listener share: the ways to the pools, the bounds, and who is in flight."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Protocol
 
 from autoscaler.ports import Clock
+from autoscaler.proxy.access_log import AccessLog
 from autoscaler.proxy.answers import Refusal, Refused
 from autoscaler.proxy.body import SpoolBudget
 from autoscaler.proxy.drive import PoolDrive
+from autoscaler.proxy.idempotency import Idempotency
 from autoscaler.proxy.options import ProxyOptions, RouteOptions
+from autoscaler.proxy.tenants.gate import TenantGate
 from autoscaler.proxy.upstream import Upstream
+from autoscaler.telemetry.live_request import LiveRequest
+
+_ID_MASK = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +36,25 @@ class InFlight(Protocol):
     def cut(self) -> None:
         """End it before it is done, because the program ends; its client is told."""
 
+    def live(self, now: float) -> LiveRequest | None:
+        """Say where it stands at `now` [s]; None if others say it."""
+
 
 class Door:
     """Where every request comes in."""
 
-    def __init__(self, routes: Sequence[Route], options: ProxyOptions, clock: Clock) -> None:
+    def __init__(
+        self, routes: Sequence[Route], options: ProxyOptions, clock: Clock, gate: TenantGate
+    ) -> None:
         self.options = options
         self.clock = clock
+        self.gate = gate
         self.budget = SpoolBudget(options.body_spool_bytes_total)
         self.serials = count(1)
         """Ids for the dispatchers: the clients' own need not be unique."""
+        self._ids = count(secrets.randbits(64))
+        self.access_log = AccessLog(options.access_log)
+        self.idempotency = Idempotency(options.idempotency)
         self.draining = False
         """While it is set, every answer closes its connection."""
         self._routes = sorted(routes, key=lambda route: len(route.options.prefix), reverse=True)
@@ -59,17 +74,26 @@ class Door:
         """Requests whose answer has not ended [requests]."""
         return len(self._live)
 
-    @contextmanager
-    def entered(self, request: InFlight) -> Iterator[None]:
-        """Count `request` as in flight."""
+    def new_id(self) -> str:
+        """Return an id for a request that brings none, which no other has, here or elsewhere."""
+        return f"{next(self._ids) & _ID_MASK:016x}"
+
+    def enter(self, request: InFlight) -> None:
+        """Count `request` as in flight, until `leave`."""
         self._live.add(request)
         self._nothing_in_flight.clear()
-        try:
-            yield
-        finally:
-            self._live.discard(request)
-            if not self._live:
-                self._nothing_in_flight.set()
+
+    def leave(self, request: InFlight) -> None:
+        """Its answer has ended."""
+        self._live.discard(request)
+        if not self._live:
+            self._nothing_in_flight.set()
+
+    def live(self) -> list[LiveRequest]:
+        """Say where each request in flight stands, the oldest first."""
+        now = self.clock.now()
+        said = [live for request in self._live if (live := request.live(now)) is not None]
+        return sorted(said, key=lambda live: -live.age)
 
     async def wait_until_nothing_is_in_flight(self) -> None:
         """Return when the last answer has ended."""

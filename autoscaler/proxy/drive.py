@@ -2,66 +2,65 @@
 
 Whoever wants a slot calls `acquire` and gets a `Grant` or a `Dropped`, whatever the dispatcher decides and
 whenever. Everything that happens is reported to the dispatcher as an event, in order, and what it answers is
-performed at once: a future is resolved, a listener is told. Nothing here waits except `acquire`.
+performed at once: a future is resolved, a listener is told, a call is stopped. Nothing here waits except
+`acquire` and `retry`.
 
 A request is told to the listeners as arrived, perhaps started and freed, and ended, each once, also when
 its handler is cancelled at the worst moment: before the decision, after it, or in the same turn of the loop.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 
-from autoscaler.dispatch import Dispatcher
-from autoscaler.dispatch.actions import Drop, Send
+from autoscaler.dispatch.actions import Action, Drop, Hedge, Preempt, Send
 from autoscaler.dispatch.events import (
     Arrived,
+    AwaitsFirstByte,
+    Backpressure,
+    CallEnd,
     Cancelled,
     Closing,
     Event,
+    FirstByte,
+    Probed,
     ReplicaDraining,
+    ReplicaExpected,
     ReplicaLost,
     ReplicaReady,
     Returned,
     SlotFreed,
     Tick,
 )
-from autoscaler.dispatch.slots import Lease, ReplicaLoad, ReplicaState
+from autoscaler.dispatch.slots import Lease
 from autoscaler.domain import DropReason, Outcome, Request
-from autoscaler.ports import Clock, Replica, RequestListener
+from autoscaler.ports import Replica
+from autoscaler.proxy.drive_state import DriveState
 from autoscaler.proxy.grant import Dropped, Grant
-from autoscaler.proxy.snapshot import PoolSnapshot, ReplicaSnapshot
+from autoscaler.proxy.slot_use import SlotUse, Waiter
 
 _WAKEUP_MIN = 0.001
 """A timer may fire up to the loop's resolution too early [s]; it is set again no sooner than this."""
 
-_REFUSAL_PAUSE = 1.0
-"""So long a replica that refused a connection gets nothing, unless its platform speaks first [s]."""
-
-_BREAK_PAUSE = 0.25
-"""So long one whose connection broke during a call gets nothing, unless its platform speaks first [s]."""
-
-_SERVICES_REMEMBERED = 50
-"""The mean service time follows about so many last services [1]."""
-
 _OUTCOME_OF_DROP = {
     DropReason.QUEUE_FULL: Outcome.REJECTED,
     DropReason.QUEUE_BYTES_FULL: Outcome.REJECTED,
+    DropReason.QUEUE_SECONDS_FULL: Outcome.REJECTED,
+    DropReason.PREDICTED_LATE: Outcome.REJECTED,
+    DropReason.RETRIES_SPENT: Outcome.FAILED,
     DropReason.CLOSING: Outcome.REJECTED,
     DropReason.DEADLINE_PASSED: Outcome.EXPIRED,
     DropReason.NO_CAPACITY: Outcome.EXPIRED,
+    DropReason.NO_REPLICA_IN_TIME: Outcome.REJECTED,
 }
 
-
-@dataclass(slots=True)
-class _Waiter:
-    request: Request
-    owner: "asyncio.Task[object] | None"
-    woken: "asyncio.Future[None]"
-    ending: Grant | Dropped | None = None
+_END_OF_OUTCOME = {
+    Outcome.COMPLETED: CallEnd.SERVED,
+    Outcome.FAILED: CallEnd.BROKE,
+}
+"""What an outcome says of the replica, where nothing more exact is known; the others say nothing."""
 
 
-class PoolDrive:
+class PoolDrive(DriveState):
     """Drives the dispatcher of one pool; a `ports.ReplicaListener`.
 
     Parameters
@@ -75,24 +74,6 @@ class PoolDrive:
     listeners : sequence of RequestListener
         Told every fact, in order.
     """
-
-    def __init__(
-        self, name: str, dispatcher: Dispatcher, clock: Clock, listeners: Sequence[RequestListener] = ()
-    ) -> None:
-        self.name = name
-        self._dispatcher = dispatcher
-        self._clock = clock
-        self._listeners = tuple(listeners)
-        self._replicas: dict[str, Replica] = {}
-        self._lost: set[str] = set()
-        self._withheld: dict[str, asyncio.TimerHandle] = {}
-        self._waiters: dict[str, _Waiter] = {}
-        self._running: dict[int, tuple[Grant, asyncio.Task[object] | None]] = {}
-        self._timer: asyncio.TimerHandle | None = None
-        self._wakeup: float | None = None
-        self._service_time_mean: float | None = None
-        self._services = 0
-        self._slots_leaked = 0
 
     # -- requests
 
@@ -112,142 +93,175 @@ class PoolDrive:
     async def retry(self, grant: Grant, *, refused: bool) -> Grant | Dropped:
         """Trade the slot for another, first in the queue, for a request that provably did not execute.
 
-        A replica that `refused` the connection gets nothing for a moment. If it is gone, its platform will
-        have said so by then; if not, it is tried again. What is owed is as after `acquire`.
+        If its replica `refused` the connection, another is tried where there is one. A call that was stopped
+        for a more urgent request trades its slot too. What is owed is as after `acquire`.
         """
-        owner = self._running.pop(grant.lease.number)[1]
+        owner = self._uses.pop(grant.lease.number).owner
         now = self._clock.now()
         for listener in self._listeners:
             listener.returned(grant.request, now)
-        if refused:
-            self._withhold(grant.replica.id, _REFUSAL_PAUSE)
         waiter = self._new_waiter(grant.request, owner)
-        self._report(Returned(grant.lease, grant.request))
+        end = CallEnd.REFUSED if refused else CallEnd.INCONCLUSIVE
+        self._report(Returned(grant.lease, grant.request, end, exclude=refused))
         self._forget_if_lost(grant.replica.id)
         return await self._ending_of(waiter)
 
-    def release(self, grant: Grant, outcome: Outcome) -> None:
-        """Give the slot back and end the request; the second time nothing happens. Never waits."""
-        if self._running.pop(grant.lease.number, None) is None:
+    def release(self, grant: Grant, outcome: Outcome, end: CallEnd | None = None) -> None:
+        """Give the slot back and end the request; the second time nothing happens. Never waits.
+
+        `end` says what the call tells of its replica, where the outcome of the request does not.
+        """
+        use = self._uses.pop(grant.lease.number, None)
+        if use is None:
             return
         now = self._clock.now()
-        service_time = now - grant.started_at
-        if outcome is Outcome.COMPLETED:
-            self._learn(service_time)
-        for listener in self._listeners:
-            listener.slot_freed(service_time, now)
-            listener.ended(grant.request, outcome, now)
-        self._report(SlotFreed(grant.lease))
-        self._forget_if_lost(grant.replica.id)
+        if not use.is_copy:
+            for listener in self._listeners:
+                listener.slot_freed(now - grant.started_at, now)
+                listener.ended(grant.request, outcome, now)
+        if not use.given_up:
+            end = end or _END_OF_OUTCOME.get(outcome, CallEnd.INCONCLUSIVE)
+            self._report(SlotFreed(grant.lease, end))
+            self._forget_if_lost(grant.replica.id)
 
-    def spare(self, grant: Grant) -> None:
-        """Give the replica of a call that broke nothing for a moment: its process may be ending.
+    def give_up(self, grant: Grant) -> None:
+        """Free the slot of a call that lost to the copy of its request, which goes on."""
+        use = self._uses.get(grant.lease.number)
+        if use is not None and not use.given_up:
+            use.given_up = True
+            self._report(SlotFreed(grant.lease, CallEnd.INCONCLUSIVE))
+            self._forget_if_lost(grant.replica.id)
 
-        Its platform knows within that moment; without it, what waits would be sent after what was lost.
-        """
-        self._withhold(grant.replica.id, _BREAK_PAUSE)
+    def busy(self, grant: Grant, retry_after: float) -> None:
+        """Tell that the replica said that it has too much to do, and perhaps for how long [s]."""
+        self._report(Backpressure(grant.replica.id, retry_after))
+
+    def let_stop(self, grant: Grant, stop: Callable[[], None]) -> None:
+        """Allow the call to be stopped by `stop` for a more urgent request, until `first_byte`."""
+        use = self._uses.get(grant.lease.number)
+        if use is not None:
+            use.stop = stop
+            self._report(AwaitsFirstByte(grant.lease))
+
+    def first_byte(self, grant: Grant) -> None:
+        """Tell that the answer has begun."""
+        use = self._uses.get(grant.lease.number)
+        if use is not None and use.stop is not None:
+            use.stop = None
+            self._report(FirstByte(grant.lease))
+
+    def let_hedge(self, grant: Grant, take_copy: Callable[[Grant], None] | None) -> None:
+        """Allow a second slot for the same request; it is released like the first. None: no more."""
+        use = self._uses.get(grant.lease.number)
+        if use is not None:
+            use.take_copy = take_copy
 
     def close(self) -> None:
         """Let nothing new in; what waits and what runs goes on."""
         self._report(Closing())
 
-    def reconcile(self) -> int:
+    def reconcile(self, calls: Mapping[str, int] | None = None) -> int:
         """Free every slot whose request is over without having released it; return how many.
 
-        There should be none, ever: each is a fault of this program, and counted in `slots_leaked`.
+        There should be none, ever: each is a fault of this program, and counted in `slots_leaked`. Given the
+        live calls by replica, it is noted how many there are without a slot; there should be none of those
+        either.
         """
         leaked = 0
         for lease in self._dispatcher.live_leases():
-            grant, owner = self._running.get(lease.number, (None, None))
-            if grant is not None and owner is not None and owner.done():
-                self.release(grant, Outcome.FAILED)
+            use = self._uses.get(lease.number)
+            if use is None:
+                self._report(SlotFreed(lease, CallEnd.INCONCLUSIVE))
                 leaked += 1
-            elif grant is None:
-                self._report(SlotFreed(lease))
+            elif use.owner is not None and use.owner.done():
+                self.release(use.grant, Outcome.FAILED, CallEnd.INCONCLUSIVE)
                 leaked += 1
         self._slots_leaked += leaked
+        busy = self._dispatcher.busy_by_replica()
+        self._difference = leaked + sum(
+            max(0, count - busy.get(replica_id, 0)) for replica_id, count in (calls or {}).items()
+        )
         return leaked
 
     # -- replicas: ports.ReplicaListener
 
     def replica_ready(self, replica: Replica) -> None:
         """It takes requests from now on."""
-        self._stop_withholding(replica.id)
         self._replicas[replica.id] = replica
         self._lost.discard(replica.id)
         self._report(ReplicaReady(replica.id, replica.slots))
 
     def replica_draining(self, replica_id: str) -> None:
         """It gets nothing new from now on."""
-        self._stop_withholding(replica_id)
         self._report(ReplicaDraining(replica_id))
 
     def replica_lost(self, replica_id: str) -> None:
         """It is gone, or not ready; it is forgotten as soon as nothing runs on it."""
-        self._stop_withholding(replica_id)
         self._report(ReplicaLost(replica_id))
         self._lost.add(replica_id)
         self._forget_if_lost(replica_id)
 
-    def busy_slots(self) -> Mapping[str, int]:
-        """Slots in use by replica id, from the ledger."""
-        return self._dispatcher.busy_by_replica()
+    def replica_probed(self, replica_id: str, ok: bool) -> None:
+        """One that is ready was asked whether it is well, and answered, or did not."""
+        self._report(Probed(replica_id, ok))
 
-    # -- what others read
+    def replica_expected(self, at: float | None) -> None:
+        """The next one will be ready at this time [s, monotonic]; None if nobody knows."""
+        self._report(ReplicaExpected(at))
 
     @property
-    def idle(self) -> bool:
-        """Whether nobody waits and nothing runs."""
-        return not self._dispatcher.waiting and not self._dispatcher.running
-
-    def snapshot(self) -> PoolSnapshot:
-        """Everything about the pool at this moment, read from the ledger."""
-        dispatcher, now = self._dispatcher, self._clock.now()
-        oldest = dispatcher.oldest_arrival
-        return PoolSnapshot(
-            pool=self.name,
-            waiting=dispatcher.waiting,
-            oldest_wait=0.0 if oldest is None else now - oldest,
-            busy=dispatcher.running,
-            slots=dispatcher.slots_ready,
-            slots_leaked=self._slots_leaked,
-            expected_wait=self._expected_wait(),
-            replicas=tuple(self._replica_snapshot(load) for load in dispatcher.replicas),
-        )
-
-    def __repr__(self) -> str:
-        return f"<PoolDrive {self.name} {self._dispatcher!r}>"
+    def urls(self) -> list[str]:
+        """Base URL of each replica that is there, draining ones too."""
+        return [replica.url for each, replica in self._replicas.items() if each not in self._lost]
 
     # -- events to the dispatcher, its actions performed
 
     def _report(self, event: Event) -> None:
         now = self._clock.now()
         for action in self._dispatcher.handle(event, now):
-            match action:
-                case Send(request, lease):
-                    self._start(self._waiters.pop(request.id), lease, now)
-                case Drop(request, reason):
-                    self._drop(self._waiters.pop(request.id), reason, now)
+            self._perform(action, now)
         self._set_timer(now)
 
-    def _start(self, waiter: _Waiter, lease: Lease, now: float) -> None:
-        grant = Grant(waiter.request, lease, self._replicas[lease.replica_id], started_at=now)
+    def _perform(self, action: Action, now: float) -> None:
+        match action:
+            case Send(request, lease):
+                self._start(self._waiters.pop(request.id), request, lease, now)
+            case Drop(request):
+                self._drop(self._waiters.pop(request.id), action, now)
+            case Preempt(lease):
+                use = self._uses.get(lease.number)
+                if use is not None and use.stop is not None:
+                    stop, use.stop = use.stop, None
+                    stop()
+            case Hedge(request, lease, of):
+                self._hedge(request, lease, self._uses.get(of.number), now)
+
+    def _start(self, waiter: Waiter, request: Request, lease: Lease, now: float) -> None:
+        grant = Grant(request, lease, self._replicas[lease.replica_id], started_at=now)
         for listener in self._listeners:
-            listener.started(waiter.request, now)
-        self._running[lease.number] = (grant, waiter.owner)
+            listener.started(request, now)
+        self._uses[lease.number] = SlotUse(grant, waiter.owner)
         self._end_wait(waiter, grant)
 
-    def _drop(self, waiter: _Waiter, reason: DropReason, now: float) -> None:
+    def _drop(self, waiter: Waiter, drop: Drop, now: float) -> None:
         for listener in self._listeners:
-            listener.ended(waiter.request, _OUTCOME_OF_DROP[reason], now, reason)
-        self._end_wait(waiter, Dropped(reason, self._expected_wait()))
+            listener.ended(waiter.request, _OUTCOME_OF_DROP[drop.reason], now, drop.reason)
+        self._end_wait(waiter, Dropped(drop.reason, drop.retry_after))
 
-    def _new_waiter(self, request: Request, owner: "asyncio.Task[object] | None") -> _Waiter:
-        waiter = _Waiter(request, owner, asyncio.get_running_loop().create_future())
+    def _hedge(self, copy: Request, lease: Lease, first: SlotUse | None, now: float) -> None:
+        grant = Grant(copy, lease, self._replicas[lease.replica_id], started_at=now)
+        if first is None or first.take_copy is None:
+            asyncio.get_running_loop().call_soon(self._report, SlotFreed(lease, CallEnd.INCONCLUSIVE))
+            return
+        self._uses[lease.number] = SlotUse(grant, first.owner, is_copy=True)
+        first.take_copy(grant)
+
+    def _new_waiter(self, request: Request, owner: "asyncio.Task[object] | None") -> Waiter:
+        waiter = Waiter(request, owner, asyncio.get_running_loop().create_future())
         self._waiters[request.id] = waiter
         return waiter
 
-    async def _ending_of(self, waiter: _Waiter) -> Grant | Dropped:
+    async def _ending_of(self, waiter: Waiter) -> Grant | Dropped:
         try:
             while waiter.ending is None:
                 await waiter.woken
@@ -256,12 +270,12 @@ class PoolDrive:
             raise
         return waiter.ending
 
-    def _end_wait(self, waiter: _Waiter, ending: Grant | Dropped) -> None:
+    def _end_wait(self, waiter: Waiter, ending: Grant | Dropped) -> None:
         waiter.ending = ending
         if not waiter.woken.done():  # it is when its task was cancelled a moment ago
             waiter.woken.set_result(None)
 
-    def _abandon(self, waiter: _Waiter) -> None:
+    def _abandon(self, waiter: Waiter) -> None:
         """The wait was cancelled: undo what the dispatcher has, or will have, decided."""
         if isinstance(waiter.ending, Grant):
             self.release(waiter.ending, Outcome.CANCELLED)
@@ -271,24 +285,6 @@ class PoolDrive:
             now = self._clock.now()
             for listener in self._listeners:
                 listener.ended(waiter.request, Outcome.CANCELLED, now)
-
-    def _withhold(self, replica_id: str, pause: float) -> None:
-        """Give a replica nothing for a moment, unless it gets nothing anyway."""
-        ready = [load.replica_id for load in self._dispatcher.replicas if load.state is ReplicaState.READY]
-        if replica_id in ready:
-            self._report(ReplicaDraining(replica_id))
-            again = asyncio.get_running_loop().call_later(pause, self._offer_again, replica_id)
-            self._withheld[replica_id] = again
-
-    def _offer_again(self, replica_id: str) -> None:
-        del self._withheld[replica_id]
-        self._report(ReplicaReady(replica_id, self._replicas[replica_id].slots))
-
-    def _stop_withholding(self, replica_id: str) -> None:
-        """Its platform has said what it is."""
-        again = self._withheld.pop(replica_id, None)
-        if again is not None:
-            again.cancel()
 
     # -- time
 
@@ -308,21 +304,6 @@ class PoolDrive:
         self._report(Tick())
 
     # -- small things
-
-    def _learn(self, service_time: float) -> None:
-        """Follow the mean service time; only the expected wait is computed from it."""
-        self._services = min(self._services + 1, _SERVICES_REMEMBERED)
-        mean = self._service_time_mean or 0.0
-        self._service_time_mean = mean + (service_time - mean) / self._services
-
-    def _expected_wait(self) -> float | None:
-        if self._service_time_mean is None:
-            return None
-        return self._dispatcher.expected_wait(self._service_time_mean)
-
-    def _replica_snapshot(self, load: ReplicaLoad) -> ReplicaSnapshot:
-        url = self._replicas[load.replica_id].url
-        return ReplicaSnapshot(load.replica_id, url, load.state, load.slots, load.busy)
 
     def _forget_if_lost(self, replica_id: str) -> None:
         """Drop the address of a replica that the ledger has forgotten."""

@@ -1,13 +1,12 @@
 """How a wait for a slot ends: with a slot, or without."""
 
-from dataclasses import dataclass
-
 from autoscaler.dispatch.slots import Lease
 from autoscaler.domain import DropReason, Request
+from autoscaler.domain.value import value
 from autoscaler.ports import Replica
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Grant:
     """A slot of a replica, to be given back by `PoolDrive.release`, once."""
 
@@ -18,10 +17,10 @@ class Grant:
     """When the slot was granted [s, monotonic]; service time counts from here."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Dropped:
     """The queue let go of the request."""
 
     reason: DropReason
     expected_wait: float | None
-    """How long an arrival now would wait [s]; None if nobody can tell."""
+    """When it may be worth another try, from now [s]; None if nobody can tell."""

@@ -14,9 +14,6 @@ def check_head(request: web.BaseRequest) -> None:
         raise Refused(Refusal(400, "bad_request", "HTTP/0.9 is not spoken here; send HTTP/1.1."))
     if request.method in (hdrs.METH_CONNECT, hdrs.METH_TRACE):
         raise Refused(Refusal(501, "method", f"The method {request.method} is not supported."))
-    if request.headers.get(hdrs.UPGRADE, "").lower() == "websocket":
-        text = "WebSocket is not supported here; use a streaming HTTP request."
-        raise Refused(Refusal(501, "upgrade", text))
     _check_transfer_coding(request)
     expectation = request.headers.get(hdrs.EXPECT, "100-continue")
     if expectation.lower() != "100-continue":
@@ -27,6 +24,17 @@ def check_head(request: web.BaseRequest) -> None:
 def expects_continue(request: web.BaseRequest) -> bool:
     """Whether the client sends its body only when it is asked to (RFC 9110 §10.1.1)."""
     return hdrs.EXPECT in request.headers and request.version >= HttpVersion11
+
+
+def asks_for_websocket(request: web.BaseRequest) -> bool:
+    """Whether the client wants to go on in WebSocket (RFC 6455 §4.1); another upgrade is not taken up."""
+    connection = request.headers.get(hdrs.CONNECTION, "").lower().split(",")
+    return (
+        request.method == hdrs.METH_GET
+        and request.version >= HttpVersion11
+        and request.headers.get(hdrs.UPGRADE, "").strip().lower() == "websocket"
+        and "upgrade" in (token.strip() for token in connection)
+    )
 
 
 def _check_transfer_coding(request: web.BaseRequest) -> None:

@@ -9,6 +9,7 @@ Latin-1 (RFC 9110 §5.5) and arrive transcoded rather than mutilated.
 """
 
 import re
+from collections.abc import Callable
 
 from aiohttp.typedefs import RawHeaders
 from multidict import CIMultiDict
@@ -30,7 +31,7 @@ _HOP_BY_HOP = frozenset(
 REQUEST_FIELDS_REPLACED = _HOP_BY_HOP | {b"host", b"expect", b"content-length"}
 RESPONSE_FIELDS_REPLACED = _HOP_BY_HOP
 
-_FORBIDDEN = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_FORBIDDEN = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _TOKEN_ID = re.compile(r"[!-~]{1,128}")
 _AUTHORITY_FORM = re.compile(r"(?i:https?)://([^/?#]*)(.*)", re.DOTALL)
 
@@ -51,11 +52,11 @@ def end_to_end(raw: RawHeaders, without: frozenset[bytes]) -> CIMultiDict[str]:
     kept: CIMultiDict[str] = CIMultiDict()
     for name, value in raw:
         lower = name.lower()
-        if lower in without or lower in listed:
-            continue
-        if _FORBIDDEN.search(value):
-            raise BadHead(f"the value of header {name.decode('latin-1')!r} holds a control character")
-        kept.add(name.decode("latin-1"), _text(value))
+        if lower not in without and lower not in listed:
+            kept.add(name.decode("latin-1"), _text(value))
+    if _FORBIDDEN.search("\t".join(kept.values())):
+        bad = next(name for name, value in kept.items() if _FORBIDDEN.search(value))
+        raise BadHead(f"the value of header {bad!r} holds a control character")
     return kept
 
 
@@ -85,9 +86,9 @@ def origin_form(target: str, host: str | None) -> str:
     return target
 
 
-def request_id(given: str | None, own: str) -> str:
-    """Return the id that a client gave, if it is short and printable, else `own`."""
-    return given if given is not None and _TOKEN_ID.fullmatch(given) else own
+def request_id(given: str | None, new: Callable[[], str]) -> str:
+    """Return the id that a client gave, if it is short and printable, else a `new` one."""
+    return given if given is not None and _TOKEN_ID.fullmatch(given) else new()
 
 
 def _listed_in_connection(raw: RawHeaders) -> frozenset[bytes]:

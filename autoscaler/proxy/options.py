@@ -1,6 +1,12 @@
 """What can be set about the proxy, and about the way to one pool."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from autoscaler.domain import STANDARD
+from autoscaler.proxy.access_log import AccessLogOptions
+from autoscaler.proxy.affinity_key import AffinityKeyOptions
+from autoscaler.proxy.idempotency_options import IdempotencyOptions
+from autoscaler.tls import ClientTls, ServerTls
 
 MIB = 2**20
 
@@ -16,6 +22,18 @@ class ProxyOptions:
     head_timeout: float = 10.0
     """So long may the head of a request take from its first byte to its last [s]; also the time until a new
     connection must have sent one. Raise it only for clients on very bad lines."""
+    target_bytes_max: int = 8 * 1024
+    """A longer request target is refused with 414 [bytes]."""
+    header_bytes_max: int = 8 * 1024
+    """A larger header, name and value together, is refused with 431 [bytes]. Raise it for large tokens."""
+    headers_max: int = 128
+    """More headers in one request are refused with 431 [1]."""
+    connections_max: int | None = None
+    """So many clients may be connected; more are told 503 [1]. None for as many as there are descriptors for,
+    with one more each for a connection to a replica; the limit of open files is raised as far as it goes."""
+    connections_per_client_max: int | None = None
+    """So many of them from one address; more are told 503 [1]. None for no such bound. Set it where clients
+    connect themselves and are not trusted; behind a load balancer all have the same address."""
     client_keepalive: float = 75.0
     """How long a client's connection may idle between two requests [s]. Longer than the idle time of whatever
     load balancer stands in front, or that one will now and then send into a connection just closed."""
@@ -36,6 +54,8 @@ class ProxyOptions:
     linger: float = 1.0
     """After an early answer, so long the rest of a body is read and thrown away before the connection closes
     [s], so that the client gets to see the answer."""
+    send_timeout: float = 60.0
+    """A client that has taken no byte of its answer for so long is cut off [s]. A slow reader is none."""
     read_buffer_bytes: int = 32 * 1024
     """What is read ahead of a slow receiver, each way of each stream, is held to twice this [bytes]."""
     connect_timeout: float = 2.0
@@ -46,20 +66,38 @@ class ProxyOptions:
     retries_max: int = 2
     """A request that provably did not execute is tried again so often [1]. It waits for its slot first in the
     queue, and a replica that refused a connection is left alone for a moment."""
+    idempotency: IdempotencyOptions = field(default_factory=IdempotencyOptions)
+    """What is kept of the answers to requests with an `Idempotency-Key`."""
+    access_log: AccessLogOptions = field(default_factory=AccessLogOptions)
+    """What is written of each request, and where."""
+    share_port: bool = False
+    """Let another process listen at the same address, for a restart without a gap: start the new one, wait
+    until it is ready, then end the old one. Both must have it set. It hides that the port is taken."""
     drain_grace: float = 0.0
     """On SIGTERM, keep accepting for so long while saying not ready [s]. Behind a load balancer that polls
     readiness, set it to two of its polls."""
     drain_max: float = 60.0
     """So long may requests in flight go on after that [s]; then they are ended with an error. Longer than
     the longest answer that shall survive a restart."""
+    tls: ServerTls | None = None
+    """Certificate of the listener; None for plain text."""
 
     def __post_init__(self) -> None:
-        for name in ("head_timeout", "client_keepalive", "body_rate_min", "connect_timeout"):
+        for name in ("head_timeout", "client_keepalive", "body_rate_min", "connect_timeout", "send_timeout"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"need {name} > 0, got {getattr(self, name)}")
         for name in ("body_bytes_max", "body_spool_bytes", "body_timeout", "linger", "retries_max"):
             if getattr(self, name) < 0:
                 raise ValueError(f"need {name} >= 0, got {getattr(self, name)}")
+        for name in (
+            "target_bytes_max",
+            "header_bytes_max",
+            "headers_max",
+            "connections_max",
+            "connections_per_client_max",
+        ):
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise ValueError(f"need {name} >= 1, got {value}")
         if self.read_buffer_bytes < 1024:
             raise ValueError(f"need read_buffer_bytes >= 1024, got {self.read_buffer_bytes}")
         if not 0 <= self.port <= 65535:
@@ -80,10 +118,28 @@ class RouteOptions:
     that answers in one piece sends its head when it is done, so this bounds the service time of those."""
     idle_timeout: float | None = 300.0
     """Between two pieces of an answer no more than this may pass [s]; None for no limit."""
+    tls: ClientTls | None = None
+    """How the servers are checked, where their URLs are https; None takes what is usual."""
+
+    priority_class: str = STANDARD
+    """The class of requests that say nothing of their urgency; another, or none, where the queue has none of
+    that name."""
+    urgency_from_clients: bool = True
+    """Whether what clients say of their urgency counts (`Priority`, `Prefer`, `service_tier`). Turn it off
+    where clients are not trusted to say it."""
+    broadcast: tuple[str, ...] = ("/abort_request",)
+    """Requests to these paths are sent to every ready replica, without a slot: they are about requests that
+    run on one of them."""
+    hedge: bool = False
+    """Whether a short request that asks for no stream may be sent a second time, to an idle slot, when its
+    answer is late. Only for models without side effects, and where the dispatcher is set to hedge."""
+    affinity: AffinityKeyOptions = field(default_factory=AffinityKeyOptions)
+    """By what requests are told to be alike, where the dispatcher is set to keep those together."""
 
     def __post_init__(self) -> None:
-        if not self.prefix.startswith("/"):
-            raise ValueError(f"need a prefix that starts with '/', got {self.prefix!r}")
+        for path in (self.prefix, *self.broadcast):
+            if not path.startswith("/"):
+                raise ValueError(f"need paths that start with '/' as prefix and in broadcast, got {path!r}")
         for name in ("wait_timeout", "first_byte_timeout", "idle_timeout"):
             value = getattr(self, name)
             if value is not None and value <= 0:

@@ -13,12 +13,13 @@ of that one it will discard, and an addition would make it valid and wrong.
 import asyncio
 import socket
 import struct
+from typing import Protocol
 
 from aiohttp import HttpVersion11, hdrs, web
 from multidict import CIMultiDict
 
 from autoscaler.proxy.answers import Refusal, error_event
-from autoscaler.proxy.call import Call
+from autoscaler.proxy.tenants.tokens import TokenCount
 
 _EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 _MAY_REPEAT = ("Server-Timing",)
@@ -28,7 +29,7 @@ _RESET = struct.pack("ii", 1, 0)
 """SO_LINGER on, for 0 s: closing resets the connection."""
 
 
-class _RelayedResponse(web.StreamResponse):
+class RelayedResponse(web.StreamResponse):
     """Carries the fields that it was given; of its own it adds only `Date`, if there is none."""
 
     def send_head_with_body(self) -> None:
@@ -42,6 +43,33 @@ class _RelayedResponse(web.StreamResponse):
             self.headers.popall(name, None)
 
 
+class Incoming(Protocol):
+    """An answer that comes in: from a server (`Call`), or once more (`Playback`)."""
+
+    @property
+    def status(self) -> int:
+        """Its status code."""
+
+    @property
+    def reason(self) -> str | None:
+        """Its reason phrase; None for the standard one."""
+
+    @property
+    def headers(self) -> CIMultiDict[str]:
+        """What of its head is passed on; the relay may change it."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether a part of the body is here already."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether it has been received in full and read."""
+
+    async def next_piece(self) -> bytes:
+        """Return what has arrived, waiting if nothing has; empty at the end. Raises `CallBroke`."""
+
+
 class Relay:
     """The answer of `call`, on its way to the client of `request`.
 
@@ -49,18 +77,28 @@ class Relay:
     ----------
     request : web.BaseRequest
         Of the client.
-    call : Call
+    call : Incoming
         Its answer has begun.
     story : CIMultiDict of str
         Header fields to add, where the server has not said them.
     linger : float
         So long a broken answer may take to leave our buffers [s].
+    tokens : TokenCount or None
+        Is shown the answer as it passes.
     """
 
-    def __init__(self, request: web.BaseRequest, call: Call, story: CIMultiDict[str], linger: float) -> None:
+    def __init__(
+        self,
+        request: web.BaseRequest,
+        call: Incoming,
+        story: CIMultiDict[str],
+        linger: float,
+        tokens: TokenCount | None = None,
+    ) -> None:
         self._request = request
         self._call = call
         self._linger = linger
+        self._tokens = tokens
         headers = call.headers
         for name, value in story.items():
             if name not in headers or name in _MAY_REPEAT:
@@ -71,7 +109,7 @@ class Relay:
             headers.setdefault(hdrs.CACHE_CONTROL, "no-transform")
         self._tail = b""
         self._said_all = False
-        self._response = _RelayedResponse(status=call.status, reason=call.reason, headers=headers)
+        self._response = RelayedResponse(status=call.status, reason=call.reason, headers=headers)
 
     @property
     def response(self) -> web.StreamResponse:
@@ -105,6 +143,7 @@ class Relay:
                 await response.write(piece)
             piece = await call.next_piece()
         self._said_all = True
+        self._note(piece)
         await response.write_eof(piece)
 
     def break_off(self, refusal: Refusal) -> None:
@@ -123,6 +162,8 @@ class Relay:
         self._request.protocol.force_close()
 
     def _note(self, piece: bytes) -> None:
+        if self._tokens is not None:
+            self._tokens.note(piece)
         if self._is_event_stream:
             self._tail = (self._tail + piece)[-4:]
 

@@ -6,22 +6,26 @@ after `drain_max` is ended with an error that its client can read.
 """
 
 import asyncio
-import errno
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from autoscaler.errors import PortTaken, UsageError
 from autoscaler.ports import Clock
 from autoscaler.proxy.connection import Server, require_c_parser
+from autoscaler.proxy.descriptors import raise_limit
 from autoscaler.proxy.door import Door, Route
 from autoscaler.proxy.drive import PoolDrive
 from autoscaler.proxy.handler import Handler
+from autoscaler.proxy.listener import Listener
 from autoscaler.proxy.options import ProxyOptions, RouteOptions
+from autoscaler.proxy.tenants.gate import TenantGate, open_gate
 from autoscaler.proxy.upstream import Upstream
+from autoscaler.telemetry.live_request import LiveRequest
+from autoscaler.tls import server_context, watch
+from autoscaler.watched_files import WatchedFiles
 
-_BACKLOG = 1024
-"""Connections that the kernel holds for us while we are busy [1]."""
+_LAST_COMERS, _LAST_COMERS_LOOKS = 0.5, 25
+"""Who connected just before the door closed may send a request for so long [s]; looked at so often [1]."""
 
 _RECONCILE_INTERVAL = 5.0
 """How often the ledger is compared with what lives [s]."""
@@ -49,20 +53,29 @@ class ProxyServer:
         Their prefixes differ.
     clock : Clock
         The one that the drives use.
+    gate : TenantGate or None
+        Whom it lets in; None: everybody.
     """
 
-    def __init__(self, options: ProxyOptions, pools: Sequence[PoolRoute], clock: Clock) -> None:
+    def __init__(
+        self,
+        options: ProxyOptions,
+        pools: Sequence[PoolRoute],
+        clock: Clock,
+        gate: TenantGate | None = None,
+    ) -> None:
         prefixes = [pool.options.prefix for pool in pools]
         if len(set(prefixes)) < len(prefixes):
             raise ValueError(f"need a prefix of its own for each pool, got {prefixes}")
         self._options = options
         self._pools = tuple(pools)
         self._clock = clock
-        self._port = options.port
+        self._gate = gate or open_gate(clock)
         self._upstreams: list[Upstream] = []
+        self._certificates: list[WatchedFiles] = []
         self._door: Door | None = None
         self._server: Server | None = None
-        self._listener: asyncio.Server | None = None
+        self._listener = Listener(shared=options.share_port)
         self._reconciler: asyncio.Task[None] | None = None
 
     @property
@@ -75,10 +88,14 @@ class ProxyServer:
         """Requests whose answer has not ended [requests]."""
         return 0 if self._door is None else self._door.in_flight
 
+    def live(self) -> list[LiveRequest]:
+        """Say where each request in flight stands, the oldest first."""
+        return [] if self._door is None else self._door.live()
+
     @property
     def port(self) -> int:
         """Where it listens; the one that the system chose if 0 was asked for."""
-        return self._port
+        return self._listener.port or self._options.port
 
     async def start(self) -> None:
         """Listen.
@@ -88,35 +105,41 @@ class ProxyServer:
         PortTaken
             If somebody else listens there.
         UsageError
-            If the address cannot be listened at, or aiohttp lacks its C parser.
+            If the address cannot be listened at, a certificate cannot be used, or aiohttp lacks its C parser.
         """
         require_c_parser()
+        raise_limit()
+        tls = self._options.tls
+        context = None if tls is None else server_context(tls)
         self._upstreams = [Upstream(self._options, pool.options) for pool in self._pools]
         routes = [
             Route(pool.drive, pool.options, upstream)
             for pool, upstream in zip(self._pools, self._upstreams, strict=True)
         ]
-        self._door = Door(routes, self._options, self._clock)
-        self._server = Server(Handler(self._door), self._options)
+        options = self._options
         try:
-            self._listener = await self._listen(self._server)
+            door = Door(routes, options, self._clock, self._gate)
+            self._server = Server(Handler(door), options)
+            await self._listener.open(self._server, options.host, options.port, context)
         except BaseException:
-            self._door = self._server = None
+            self._server = None
             await self._close_upstreams()
             raise
-        self._port = self._listener.sockets[0].getsockname()[1]
+        self._door = door
+        self._certificates = [watch(tls, context), *(each.certificates for each in self._upstreams)]
         self._reconciler = asyncio.create_task(self._reconcile_now_and_then())
 
     async def drain(self) -> None:
         """Let what is in flight end, and nothing new in; return when nothing is in flight any more."""
-        if self._door is None or self._server is None or self._listener is None:
+        if self._door is None or self._server is None:
             return
         self._door.draining = True
         await asyncio.sleep(self._options.drain_grace)
-        self._listener.close()
+        server = self._server
+        await self._listener.hand_over(lambda: server.accepted)
+        await self._serve_last_comers()
         for pool in self._pools:
             pool.drive.close()
-        self._server.close_idle()
         try:
             async with asyncio.timeout(self._options.drain_max):
                 await self._door.wait_until_nothing_is_in_flight()
@@ -125,7 +148,7 @@ class ProxyServer:
 
     async def stop(self) -> None:
         """End everything now; after `drain` there is nothing left to end."""
-        if self._door is None or self._server is None or self._listener is None:
+        if self._door is None or self._server is None:
             return
         self._door.draining = True
         self._listener.close()
@@ -134,25 +157,23 @@ class ProxyServer:
         if self._reconciler is not None:
             self._reconciler.cancel()
         await self._close_upstreams()
+        self._door.access_log.close()
         self._door = None
 
     def __repr__(self) -> str:
         state = "ready" if self.ready else "not ready"
         return f"<ProxyServer {self._options.host}:{self.port} {state} in_flight={self.in_flight}>"
 
-    async def _listen(self, server: Server) -> asyncio.Server:
-        host, port = self._options.host, self._options.port
-        try:
-            return await asyncio.get_running_loop().create_server(server, host, port, backlog=_BACKLOG)
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                raise PortTaken(
-                    f"port {port} of {host} is taken; stop what listens there, or give the proxy another port"
-                ) from error
-            raise UsageError(
-                f"cannot listen at {host}, port {port}: {error.strerror or error}; "
-                "set a host of this machine and a port that this user may use"
-            ) from error
+    async def _serve_last_comers(self) -> None:
+        """Serve one request of each connection that has had none yet; close all that idle."""
+        if self._server is None:
+            return
+        self._server.close_idle(served=True)
+        for _ in range(_LAST_COMERS_LOOKS):
+            if not self._server.close_idle(served=True):
+                break
+            await asyncio.sleep(_LAST_COMERS / _LAST_COMERS_LOOKS)
+        self._server.close_idle()
 
     async def _cut(self) -> None:
         """End what is in flight; give the last words of each a moment to leave."""
@@ -165,8 +186,14 @@ class ProxyServer:
     async def _reconcile_now_and_then(self) -> None:
         while True:
             await asyncio.sleep(_RECONCILE_INTERVAL)
-            for pool in self._pools:
-                pool.drive.reconcile()
+            self.reconcile()
+            for files in self._certificates:
+                files.look()
+
+    def reconcile(self) -> None:
+        """Compare every ledger of slots with the calls that are under way; mend, and note, what differs."""
+        for pool, upstream in zip(self._pools, self._upstreams, strict=True):
+            pool.drive.reconcile(upstream.live_calls())
 
     async def _close_upstreams(self) -> None:
         for upstream in self._upstreams:

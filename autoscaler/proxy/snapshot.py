@@ -33,6 +33,8 @@ class PoolSnapshot:
     """Slots of ready replicas [1]."""
     slots_leaked: int
     """Slots that had to be freed because their request ended without doing so [1]; stays 0."""
+    ledger_difference: int
+    """Slots that had to be freed, and live calls without a slot, when that was last looked at [1]; is 0."""
     expected_wait: float | None
     """How long an arrival now would wait [s]; None if nobody can tell."""
     replicas: tuple[ReplicaSnapshot, ...]

@@ -1,11 +1,20 @@
 """Simulated replicas: they take a while to start, finish what they hold, and are paid for all along.
 
 The rules are those of the local platform: what is starting is let go first, then what is idle, then
-what is least busy; a draining replica is taken back before a new one is started.
+what is least busy; a draining replica is taken back before a new one is started; one that is lost is
+replaced at once, without anybody deciding it.
+
+Supply may be limited: so many replicas exist at most, in whatever state. What is ordered beyond is shown as
+starting, costs nothing, and never comes up. It need not wait for a place either: it is the first to be let
+go, before any that exists, and if one that exists is lost, the place is taken by that one's replacement.
+
+A replica may be slow at first: until `warm_at` it does its work slower by a factor.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from math import inf
 
 import numpy as np
 
@@ -13,14 +22,40 @@ from autoscaler.domain import Fleet
 from autoscaler.replay.scenario import Scenario
 
 
+class State(StrEnum):
+    """Of a replica."""
+
+    STARTING = "starting"
+    READY = "ready"
+    DRAINING = "draining"
+    ENDED = "ended"
+
+
 @dataclass(slots=True)
 class SimulatedReplica:
-    """One replica from launch to end; times in seconds."""
+    """One replica from launch to end; times in seconds, inf for what will not happen as things are."""
 
     id: str
     launched_at: float
+    """From when it is paid for."""
     ready_at: float
-    state: str  # starting, ready, draining
+    warm_at: float
+    slowness: float
+    """Factor on the time of work before `warm_at`, >= 1 [1]."""
+    state: State = State.STARTING
+
+    def ready_to_do(self, work: float, now: float) -> float:
+        """When `work` [s, of a warm replica] is done that begins now."""
+        end = now + work
+        if now >= self.warm_at:
+            return end
+        cold_work = (self.warm_at - now) / self.slowness
+        return now + work * self.slowness if work <= cold_work else self.warm_at + work - cold_work
+
+    def work_done(self, since: float, now: float) -> float:
+        """Work between two times [s, of a warm replica]; the inverse of `ready_to_do`."""
+        cold = max(0.0, min(now, self.warm_at) - since)
+        return now - since - cold + cold / self.slowness
 
 
 class SimulatedFleet:
@@ -29,63 +64,81 @@ class SimulatedFleet:
     def __init__(self, scenario: Scenario, rng: np.random.Generator) -> None:
         self._scenario = scenario
         self._rng = rng
+        self._supply_max = inf if scenario.supply_max is None else scenario.supply_max
         self._serial = 0
+        self._existing = 0
+        self._by_state: dict[State, dict[str, SimulatedReplica]] = {state: {} for state in State}
         self.replicas: dict[str, SimulatedReplica] = {}
-        self.replica_seconds = 0.0
+        self._paid = 0.0
 
     def launch(self, count: int, now: float, *, at_once: bool = False) -> list[SimulatedReplica]:
-        """Start `count` replicas; each is ready at its `ready_at`."""
-        mean, cv = self._scenario.cold_start_mean, self._scenario.cold_start_cv
+        """Order `count` replicas; each is ready at its `ready_at`, inf if there is no supply for it."""
         launched = []
         for _ in range(count):
-            start = 0.0 if at_once else max(1.0, float(self._rng.normal(mean, cv * mean)))
             self._serial += 1
-            replica = SimulatedReplica(f"r{self._serial}", now, now + start, "starting")
+            replica = SimulatedReplica(f"r{self._serial}", inf, inf, inf, self._scenario.warm_up_slowness)
             self.replicas[replica.id] = replica
+            self._by_state[State.STARTING][replica.id] = replica
+            if self._existing < self._supply_max:
+                self._come_up(replica, now, 0.0 if at_once else self._scenario.start_time(self._rng))
             launched.append(replica)
         return launched
 
-    def count(self, state: str) -> int:
-        """Replicas in a state [1]."""
-        return sum(replica.state == state for replica in self.replicas.values())
+    def become_ready(self, replica: SimulatedReplica) -> None:
+        """It has started."""
+        self._move(replica, State.READY)
 
     def fleet(self) -> Fleet:
         """Counts, and the law of starts as a platform would have measured it."""
-        mean, cv = self._scenario.cold_start_mean, self._scenario.cold_start_cv
         return Fleet(
-            ready=self.count("ready"),
-            starting=self.count("starting"),
-            draining=self.count("draining"),
+            ready=len(self._by_state[State.READY]),
+            starting=len(self._by_state[State.STARTING]),
+            draining=len(self._by_state[State.DRAINING]),
             slots_per_replica=self._scenario.slots_per_replica,
-            cold_start_mean=mean,
-            cold_start_p90=mean * (1 + 1.2816 * cv),  # 0.9 quantile of the normal law
+            cold_start_mean=self._scenario.start_time_mean,
+            cold_start_p90=self._scenario.start_time_p90,
         )
 
     def taken_back(self, count: int) -> list[SimulatedReplica]:
         """Turn up to `count` draining replicas ready again."""
-        draining = [r for r in self.replicas.values() if r.state == "draining"][:count]
+        draining = list(self._by_state[State.DRAINING].values())[:count]
         for replica in draining:
-            replica.state = "ready"
+            self._move(replica, State.READY)
         return draining
 
     def cancelled(self, count: int, now: float) -> int:
         """End up to `count` starting replicas, the latest first; return how many."""
-        starting = sorted(
-            (r for r in self.replicas.values() if r.state == "starting"), key=lambda r: -r.ready_at
-        )
+        starting = sorted(self._by_state[State.STARTING].values(), key=lambda replica: -replica.ready_at)
         for replica in starting[:count]:
-            self.ended(replica.id, now)
+            self.end(replica, now)
         return min(count, len(starting))
 
     def drained(self, count: int, busy: Mapping[str, int]) -> list[SimulatedReplica]:
         """Turn the `count` least busy ready replicas to draining."""
-        ready = sorted(
-            (r for r in self.replicas.values() if r.state == "ready"), key=lambda r: busy.get(r.id, 0)
-        )
+        ready = sorted(self._by_state[State.READY].values(), key=lambda replica: busy.get(replica.id, 0))
         for replica in ready[:count]:
-            replica.state = "draining"
+            self._move(replica, State.DRAINING)
         return ready[:count]
 
-    def ended(self, replica_id: str, now: float) -> None:
+    def end(self, replica: SimulatedReplica, now: float) -> None:
         """Book what the replica cost, and forget it."""
-        self.replica_seconds += now - self.replicas.pop(replica_id).launched_at
+        self._move(replica, State.ENDED)
+        del self._by_state[State.ENDED][replica.id], self.replicas[replica.id]
+        if replica.launched_at < inf:
+            self._existing -= 1
+            self._paid += now - replica.launched_at
+
+    def replica_seconds(self, now: float) -> float:
+        """What all replicas have cost so far, also those that live [s]."""
+        return self._paid + sum(max(0.0, now - replica.launched_at) for replica in self.replicas.values())
+
+    def _come_up(self, replica: SimulatedReplica, now: float, start_time: float) -> None:
+        self._existing += 1
+        replica.launched_at = now
+        replica.ready_at = now + start_time
+        replica.warm_at = replica.ready_at + self._scenario.warm_up
+
+    def _move(self, replica: SimulatedReplica, state: State) -> None:
+        del self._by_state[replica.state][replica.id]
+        replica.state = state
+        self._by_state[state][replica.id] = replica

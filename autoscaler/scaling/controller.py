@@ -15,15 +15,18 @@ from numpy.typing import NDArray
 from autoscaler.domain import Binding, Decision, Fleet, Hold, Numbers, Objective, Observation, Reason
 from autoscaler.scaling.decide import Wanted, decide
 from autoscaler.scaling.estimate import Estimate, Estimator
-from autoscaler.scaling.forecast import Demand, DemandForecast, Fitted
+from autoscaler.scaling.fit import Fitted
+from autoscaler.scaling.forecast import Demand, DemandForecast
 from autoscaler.scaling.options import DecisionPolicy
 from autoscaler.scaling.size import Need, need, replicas_for, servers_for_backlog
 from autoscaler.scaling.window import RecentQuantile
+from forecasting.chosen import Chosen
 from forecasting.forecaster import Forecaster
-from forecasting.holt_winters import HoltWinters
 
 _RECENT_QUANTILE = 0.75
 """What was wanted recently, without the jitter of a few intervals."""
+_HORIZON = 2
+"""Forecast intervals ahead at which forecasters are compared: a cold start of minutes [1]."""
 _WORTH_A_REPLICA = 1.0
 """Arrivals expected over lead time and hold, below which an idle pool may go to zero [requests]."""
 
@@ -38,8 +41,7 @@ class Controller:
     policy : DecisionPolicy, optional
         Limits, memories and the season.
     forecaster : Forecaster, optional
-        Not fitted yet; by default Holt-Winters with the season of `policy` and no trend: over a lead time
-        the season says where demand goes, and a trend carries an evening's fall into the morning.
+        Not fitted yet; by default the one that does best on the history so far, at each fit anew.
     """
 
     def __init__(
@@ -49,7 +51,7 @@ class Controller:
         self._policy = policy or DecisionPolicy()
         self._estimator = Estimator(self._policy.service_memory)
         self._forecast = DemandForecast(
-            self._policy, forecaster or HoltWinters(season_length=self._policy.season_length, trend=None)
+            self._policy, forecaster or Chosen(self._policy.season_length, horizon=_HORIZON)
         )
         self._recently = RecentQuantile(self._policy.scale_down_hold, _RECENT_QUANTILE)
         self._first_step: float | None = None
@@ -87,7 +89,7 @@ class Controller:
         self._last_step = now
         if self._first_step is None:
             self._first_step = now
-        self._forecast.update(observation, now, elapsed)
+        self._forecast.update(observation, elapsed)
         if observation is None:
             return Hold(fleet.ordered, Reason.METRICS_LOST, Binding.NONE)
         if observation.arrivals or observation.in_flight or self._last_arrival is None:

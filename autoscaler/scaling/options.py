@@ -19,7 +19,7 @@ class DecisionPolicy:
     """At most so many more in one decision [1]; None is no limit. Set it where starts disturb each other."""
     step_down_max: int | None = None
     """At most so many fewer in one decision [1]; None is no limit."""
-    scale_down_hold: float = 300.0
+    scale_down_hold: float = 120.0
     """What is let go must not be needed for one cold start and this [s]; longer is calmer, and dearer."""
     catch_up_time: float = 60.0
     """A backlog shall be gone after this, or after a cold start if that is longer [s]; shorter staffs it
@@ -30,8 +30,9 @@ class DecisionPolicy:
     """Arrivals are counted for the forecast in bins of this length [s]."""
     season: float = 86_400.0
     """The demand repeats after this [s]: a day."""
-    refit_interval: float = 3_600.0
-    """The forecast model is fitted anew after this [s]; between fits it is updated."""
+    refit_interval: float = 86_400.0
+    """The forecast model is fitted anew after this at the latest [s], and sooner while little is known: after
+    a twentieth of the history. Between fits it is updated."""
     history_max: float = 28 * 86_400.0
     """Older arrivals are not used for a fit [s]; nor are more than 50,000 forecast intervals."""
 

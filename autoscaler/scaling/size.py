@@ -17,8 +17,10 @@ from autoscaler.queueing.peakedness import SCV_MAX
 from autoscaler.queueing.staffing import servers_for_wait_mixture
 from autoscaler.scaling.estimate import Estimate
 
-_AIM = 0.6
+_AIM = 0.7
 """Where in the band to aim when the fleet moves anyway: its top edge is left at the first noise."""
+_TOP, _BOTTOM = 0.95, 0.35
+"""Where in the band the fleet is moved: seldom enough that the noise of a forecast does not move it."""
 _TINY = 1e-9
 
 
@@ -112,7 +114,7 @@ def need(law: RateLaw, estimate: Estimate, objective: Objective, backlog_servers
     offered_load = law.predicted * estimate.service_time_mean
     if offered_load <= _TINY:
         return Need(0, 0, 0, 0, backlog_servers)
-    aim = objective.utilization_low + _AIM * (objective.utilization_high - objective.utilization_low)
+    least, aim, most = _band(offered_load, objective)
     return Need(
         wait=servers_for_wait_mixture(
             law.rates,
@@ -120,13 +122,32 @@ def need(law: RateLaw, estimate: Estimate, objective: Objective, backlog_servers
             estimate.service_time_mean,
             objective.wait_seconds,
             objective.wait_quantile,
+            arrival_scv=min(estimate.arrival_scv, SCV_MAX),
             service_scv=min(estimate.service_scv, SCV_MAX),  # beyond, the approximation was not checked
         ),
-        band=ceil(offered_load / objective.utilization_high - _TINY),
-        band_aim=ceil(offered_load / aim - _TINY),
-        band_most=floor(offered_load / objective.utilization_low + _TINY),
+        band=least,
+        band_aim=aim,
+        band_most=most,
         backlog=backlog_servers,
     )
+
+
+def _band(offered_load: float, objective: Objective) -> tuple[int, int, int]:
+    """Return the fewest servers that the band allows, the best number, and the most.
+
+    A large fleet moves before an edge is reached. A small one may keep one server more or less than the best
+    number as long as it is in the band: else it would flap between two sizes. Without an upper edge the band
+    asks for no more than that the work can be done.
+    """
+    low, high = objective.utilization_low, objective.utilization_high
+    if high == 1:
+        enough = floor(offered_load + _TINY) + 1
+        return enough, enough, enough
+    top, middle, bottom = (low + share * (high - low) for share in (_TOP, _AIM, _BOTTOM))
+    aim = ceil(offered_load / middle - _TINY)
+    least = max(ceil(offered_load / high - _TINY), min(ceil(offered_load / top - _TINY), aim - 1))
+    most = max(floor(offered_load / bottom + _TINY), min(floor(offered_load / low + _TINY), aim + 1))
+    return least, aim, most
 
 
 def servers_for_backlog(backlog: float, offered_load: float, estimate: Estimate, catch_up_time: float) -> int:

@@ -7,5 +7,6 @@ file ─ yaml_source ▶ Document (data with places) ─ schema, values ▶ File
 from autoscaler.settings.load import load
 from autoscaler.settings.model_server import model_server
 from autoscaler.settings.settings import PoolSettings, ServerOptions, Settings
+from autoscaler.settings.tenants_file import load_tenants
 
-__all__ = ["PoolSettings", "ServerOptions", "Settings", "load", "model_server"]
+__all__ = ["PoolSettings", "ServerOptions", "Settings", "load", "load_tenants", "model_server"]

@@ -3,14 +3,29 @@
 from pathlib import Path
 
 from autoscaler.control_loop import ControlOptions
-from autoscaler.dispatch.admission import QueueOptions
 from autoscaler.domain import Objective
+from autoscaler.platforms.keda.options import KedaServerOptions
 from autoscaler.platforms.local_process.options import LocalOptions
-from autoscaler.platforms.static import StaticOptions
+from autoscaler.proxy.grpc.options import GrpcOptions
 from autoscaler.proxy.options import ProxyOptions, RouteOptions
+from autoscaler.proxy.tenants.options import TenantOptions
 from autoscaler.scaling import DecisionPolicy
-from autoscaler.settings.schema import ACT, FileSection, LocalPlatform, PoolSection
-from autoscaler.settings.settings import PoolSettings, ServerOptions, Settings
+from autoscaler.settings.schema import (
+    ACT,
+    FileSection,
+    LocalPlatform,
+    PoolSection,
+    StaticPlatform,
+    TritonServer,
+)
+from autoscaler.settings.schema_remote import PoolFacts
+from autoscaler.settings.settings import (
+    AdminAccess,
+    PlatformOptions,
+    PoolSettings,
+    ServerOptions,
+    Settings,
+)
 
 
 def settings_of(file: FileSection) -> Settings:
@@ -23,6 +38,10 @@ def settings_of(file: FileSection) -> Settings:
         pools={name: _pool(name, pool, state / name) for name, pool in file.pools.items()},
         admin=file.admin,
         history=history,
+        grpc=_grpc(file),
+        tenants=TenantOptions(**file.tenants.model_dump()),
+        admin_access=AdminAccess(file.admin_access.token_file, file.admin_access.options),
+        keda=KedaServerOptions(file.keda.listen.host, file.keda.listen.port, file.keda.options),
     )
 
 
@@ -43,23 +62,56 @@ def _proxy(file: FileSection) -> ProxyOptions:
         connect_timeout=http.connect_timeout,
         upstream_keepalive=http.upstream_keepalive,
         retries_max=http.retries_max,
+        target_bytes_max=http.target_max,
+        header_bytes_max=http.header_max,
+        headers_max=http.headers_max,
+        connections_max=http.connections_max,
+        connections_per_client_max=http.connections_per_client_max,
+        send_timeout=http.send_timeout,
+        share_port=http.share_port,
+        access_log=http.access_log.options,
+        idempotency=http.idempotency.options,
         drain_grace=file.drain.grace,
         drain_max=file.drain.max,
+        tls=file.tls.options,
+    )
+
+
+def _grpc(file: FileSection) -> GrpcOptions:
+    return GrpcOptions(
+        host=file.grpc.listen.host,
+        port=file.grpc.listen.port,
+        keepalive=file.grpc.keepalive,
+        connection_age_max=file.grpc.connection_age_max,
+        message_bytes_max=file.grpc.message_max,
+        connect_timeout=file.http.connect_timeout,
+        retries_max=file.http.retries_max,
+        share_port=file.http.share_port,
+        drain_grace=file.drain.grace,
+        drain_max=file.drain.max,
+        tls=file.tls.options,
     )
 
 
 def _pool(name: str, pool: PoolSection, state_dir: Path) -> PoolSettings:
-    platform = _platform(pool, state_dir)
+    platform = _platform(name, pool, state_dir)
     return PoolSettings(
         name=name,
         route=RouteOptions(
             prefix=pool.route.prefix,
+            priority_class=pool.route.priority_class,
+            urgency_from_clients=pool.route.urgency_from_clients,
+            hedge=pool.route.hedge,
+            broadcast=pool.route.broadcast,
+            affinity=pool.dispatch.affinity.key_options,
             wait_timeout=pool.queue.wait_max,
             first_byte_timeout=pool.timeouts.first_byte,
             idle_timeout=pool.timeouts.idle,
+            tls=pool.tls.options,
         ),
-        queue=QueueOptions(requests_max=pool.queue.requests_max, bytes_max=pool.queue.bytes_max),
-        server=ServerOptions(**pool.server.model_dump()),
+        queue=pool.queue.options,
+        dispatch=pool.dispatch.options(hedges=pool.route.hedge),
+        server=_server(pool),
         slots_per_replica=pool.slots_per_replica,
         objective=Objective(
             utilization_low=pool.objective.utilization_low,
@@ -69,16 +121,35 @@ def _pool(name: str, pool: PoolSection, state_dir: Path) -> PoolSettings:
         ),
         policy=_policy(pool, platform),
         platform=platform,
+        grpc_tls=pool.tls.grpc,
+        speaks_grpc=_speaks_grpc(pool, platform),
+        signals=tuple(section.options(name) for name, section in pool.signals.items()),
     )
 
 
-def _platform(pool: PoolSection, state_dir: Path) -> StaticOptions | LocalOptions:
+def _server(pool: PoolSection) -> ServerOptions:
+    grpc_port = pool.server.grpc_port if isinstance(pool.server, TritonServer) else None
+    return ServerOptions(**pool.server.model_dump(exclude={"grpc_port"}), grpc_port=grpc_port)
+
+
+def _speaks_grpc(pool: PoolSection, platform: PlatformOptions) -> bool:
+    if not isinstance(pool.server, TritonServer):
+        return False
+    if isinstance(platform, LocalOptions):
+        return platform.has_grpc_port
+    return pool.server.grpc_port is not None
+
+
+def _platform(name: str, pool: PoolSection, state_dir: Path) -> PlatformOptions:
+    grpc_port = pool.server.grpc_port if isinstance(pool.server, TritonServer) else None
     if isinstance(pool.platform, LocalPlatform):
         return pool.platform.options(pool.slots_per_replica, state_dir)
-    return pool.platform.options(pool.slots_per_replica)
+    if isinstance(pool.platform, StaticPlatform):
+        return pool.platform.options(pool.slots_per_replica, grpc_port)
+    return pool.platform.options(PoolFacts(name, pool.slots_per_replica, state_dir, grpc_port))
 
 
-def _policy(pool: PoolSection, platform: StaticOptions | LocalOptions) -> DecisionPolicy:
+def _policy(pool: PoolSection, platform: PlatformOptions) -> DecisionPolicy:
     """Return the policy, which asks for no more replicas than the machine has room for."""
     scaling = pool.scaling.model_dump()
     if isinstance(platform, LocalOptions) and platform.places is not None:

@@ -34,7 +34,8 @@ def note_all(error: ValidationError, root: type[Section], document: Document) ->
             case type_ if type_ == NOT_ALLOWED:
                 given, context = details["input"], details["ctx"]
                 remedy = context["remedy"] or ("write a value or remove the key" if given is None else "")
-                document.note(path, f"got {shown(given)}", context["allowed"], remedy)
+                told = "got something that is not shown here" if context["secret"] else f"got {shown(given)}"
+                document.note(path, told, context["allowed"], remedy)
             case _:  # a ValueError of the options themselves, which names the values
                 document.note(path, details["msg"].removeprefix("Value error, "))
 

@@ -7,18 +7,20 @@ elsewhere in the file hides none of them. A value that is wrong by itself takes 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic_core import PydanticCustomError
 
+from autoscaler.dispatch.priority_class import DEFAULT_CLASSES
 from autoscaler.settings.document import Document, KeyPath, dotted
 from autoscaler.settings.schema import FileSection
 from autoscaler.settings.section import field_at
-from autoscaler.settings.values import Kind
+from autoscaler.settings.values import Kind, did_you_mean
 from autoscaler.units import Address, format_duration, format_fraction
 
-_POOL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
 _EVERY_INTERFACE = ("0.0.0.0", "::")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -52,6 +54,8 @@ def note_contradictions(document: Document) -> None:
     _note_control_interval(document)
     for name in _pools(document):
         pool = ("pools", name)
+        _note_names(document, (*pool, "queue", "classes"), "class")
+        _note_unknown_class(document, pool)
         for order in _ORDERS_IN_POOL:
             _note_order(document, order, (*pool, *order.below), (*pool, *order.above))
         _note_replicas_without_gpu(document, pool)
@@ -61,22 +65,52 @@ def _note_pool_names(document: Document) -> None:
     pools = document.at(("pools",))
     if pools == {}:
         document.note(("pools",), "got no pool", "one or more", "write a name, and its platform below it")
-    for name in _pools(document):
-        if not _POOL_NAME.fullmatch(name):
-            path = ("pools", name)
+    _note_names(document, ("pools",), "pool")
+
+
+def _note_names(document: Document, above: KeyPath, what: str) -> None:
+    named = document.at(above)
+    for name in named if isinstance(named, dict) else ():
+        if not _NAME.fullmatch(str(name)):
+            path = (*above, name)
             allowed = "a name of up to 63 letters, digits, _ - and ., because metrics and folders carry it"
-            document.note(path, "got such a name", allowed, "rename the pool", document.key_places[path])
+            document.note(path, "got such a name", allowed, f"rename the {what}", document.key_places[path])
+
+
+def _note_unknown_class(document: Document, pool: KeyPath) -> None:
+    """Find a default class that the queue does not have; one that is not written may be any."""
+    path = (*pool, "route", "priority_class")
+    given, classes = document.at(path), document.at((*pool, "queue", "classes"))
+    known = list(classes) if isinstance(classes, dict) else [each.name for each in DEFAULT_CLASSES]
+    if isinstance(given, str) and known and given not in known:
+        remedy = did_you_mean(given, known) or f"name one of them, or add it to {dotted(pool)}.queue.classes"
+        document.note(path, f'got "{given}"', " or ".join(map(str, known)), remedy)
 
 
 def _note_same_address(document: Document) -> None:
-    listen, admin = _value(document, ("listen",)), _value(document, ("admin",))
-    if listen and admin and _overlap(listen, admin):
-        path = ("admin",) if ("admin",) in document.key_places else ("listen",)
-        other = listen if path == ("admin",) else admin
-        fault = (
-            f"got {document.at(path)}, where {'listen' if other is listen else 'admin'} ({other}) is already"
-        )
-        document.note(path, fault, "", "choose another port for one of them")
+    listeners: list[KeyPath] = [("listen",), ("admin",)]
+    if _has_triton(document):
+        listeners.append(("grpc", "listen"))
+    if _has_keda(document):
+        listeners.append(("keda", "listen"))
+    for first, second in combinations(listeners, 2):
+        one, other = _value(document, first), _value(document, second)
+        if one and other and _overlap(one, other):
+            path, kept, there = (
+                (second, first, one) if second in document.key_places else (first, second, other)
+            )
+            fault = f"got {document.at(path)}, where {dotted(kept)} ({there}) is already"
+            document.note(path, fault, "", "choose another port for one of them")
+
+
+def _has_triton(document: Document) -> bool:
+    """Whether a pool may speak gRPC, so that there may be a listener for it."""
+    return any(document.at(("pools", name, "server", "kind")) == "triton" for name in _pools(document))
+
+
+def _has_keda(document: Document) -> bool:
+    """Whether KEDA scales a pool, so that there is a listener for it."""
+    return any(document.at(("pools", name, "platform", "kind")) == "keda" for name in _pools(document))
 
 
 def _note_same_route(document: Document) -> None:

@@ -10,15 +10,22 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from autoscaler.control_loop import ControlOptions
-from autoscaler.dispatch.admission import QueueOptions
 from autoscaler.domain import Objective
 from autoscaler.model_servers.openai import OpenAI
 from autoscaler.model_servers.plain_http import PlainHttp
 from autoscaler.model_servers.triton import Triton
+from autoscaler.platforms.keda.options import KedaServerOptions
 from autoscaler.platforms.local_process.options import LocalOptions
 from autoscaler.platforms.static import StaticOptions
+from autoscaler.proxy.grpc.options import GrpcOptions
 from autoscaler.proxy.options import ProxyOptions, RouteOptions
+from autoscaler.proxy.tenants.options import TenantOptions
 from autoscaler.scaling import DecisionPolicy
+from autoscaler.settings.grpc_port import BESIDE_HTTP, GrpcPort
+from autoscaler.settings.schema_http import HttpSection
+from autoscaler.settings.schema_queue import DispatchSection, QueueSection
+from autoscaler.settings.schema_remote import RemotePlatform
+from autoscaler.settings.schema_signals import SignalsSection
 from autoscaler.settings.section import Section, default
 from autoscaler.settings.settings import DEFAULT_ADMIN, DEFAULT_HISTORY
 from autoscaler.settings.values import (
@@ -26,36 +33,26 @@ from autoscaler.settings.values import (
     Command,
     Count,
     Duration,
+    FilePath,
     Fraction,
+    GrpcPortKind,
+    HeaderName,
     Listening,
     OrNone,
+    Share,
     Size,
     Text,
     Url,
     UrlPath,
+    YesNo,
 )
+from autoscaler.tls import ClientTls, ServerTls
 from autoscaler.units import Address
 
 ACT, RECOMMEND = "act", "recommend"
+FILE = OrNone(FilePath())
 SOME_TIME = Duration(least=0.001)
 """For what must take some time."""
-
-
-class HttpSection(Section):
-    """Bounds of memory and time of the data listener: `ProxyOptions`."""
-
-    head_timeout: Annotated[float, SOME_TIME] = default(ProxyOptions, "head_timeout")
-    client_keepalive: Annotated[float, SOME_TIME] = default(ProxyOptions, "client_keepalive")
-    body_max: Annotated[int, Size()] = default(ProxyOptions, "body_bytes_max")
-    body_spool: Annotated[int, Size()] = default(ProxyOptions, "body_spool_bytes")
-    body_spool_total: Annotated[int, Size()] = default(ProxyOptions, "body_spool_bytes_total")
-    body_timeout: Annotated[float, Duration()] = default(ProxyOptions, "body_timeout")
-    body_rate_min: Annotated[int, Size(least=1)] = default(ProxyOptions, "body_rate_min")
-    linger: Annotated[float, Duration()] = default(ProxyOptions, "linger")
-    read_buffer: Annotated[int, Size(least=1024)] = default(ProxyOptions, "read_buffer_bytes")
-    connect_timeout: Annotated[float, SOME_TIME] = default(ProxyOptions, "connect_timeout")
-    upstream_keepalive: Annotated[float, Duration()] = default(ProxyOptions, "upstream_keepalive")
-    retries_max: Annotated[int, Count()] = default(ProxyOptions, "retries_max")
 
 
 class DrainSection(Section):
@@ -65,10 +62,90 @@ class DrainSection(Section):
     max: Annotated[float, Duration()] = default(ProxyOptions, "drain_max")
 
 
+class ListenerTlsSection(Section):
+    """What a listener shows, and whom it lets in: `ServerTls`."""
+
+    certificate: Annotated[Path | None, FILE] = None
+    key: Annotated[Path | None, FILE] = None
+    client_ca: Annotated[Path | None, FILE] = None
+
+    def check(self) -> None:
+        """Raise ValueError if one is given without the other that it needs."""
+        if (self.certificate is None) != (self.key is None):
+            raise ValueError("certificate and key belong together; give both or neither")
+        if self.client_ca is not None and self.certificate is None:
+            raise ValueError("client_ca needs a certificate and a key; give them too, or remove it")
+
+    @property
+    def options(self) -> ServerTls | None:
+        """Return the options; None for plain text."""
+        if self.certificate is None or self.key is None:
+            return None
+        return ServerTls(self.certificate, self.key, self.client_ca)
+
+
+class AdminAccessSection(ListenerTlsSection):
+    """Who may read the admin listener: `AdminAccess`."""
+
+    token_file: Annotated[Path | None, FILE] = None
+
+
+class ServerTlsSection(Section):
+    """How the servers of a pool are checked: `ClientTls`."""
+
+    ca: Annotated[Path | None, FILE] = default(ClientTls, "ca")
+    server_name: Annotated[str | None, OrNone(Text())] = default(ClientTls, "server_name")
+    certificate: Annotated[Path | None, FILE] = default(ClientTls, "certificate")
+    key: Annotated[Path | None, FILE] = default(ClientTls, "key")
+    grpc: Annotated[bool, YesNo()] = False
+
+    @property
+    def options(self) -> ClientTls:
+        """Return the options."""
+        return ClientTls(self.ca, self.server_name, self.certificate, self.key)
+
+    def check(self) -> None:
+        """Raise ValueError if the options do not go together."""
+        _ = self.options
+
+
+class GrpcSection(Section):
+    """The gRPC listener: `GrpcOptions`."""
+
+    listen: Annotated[Address, Listening()] = Address(
+        default(GrpcOptions, "host"), default(GrpcOptions, "port")
+    )
+    keepalive: Annotated[float, Duration(least=300.0)] = default(GrpcOptions, "keepalive")
+    connection_age_max: Annotated[float, Duration(least=1.0)] = default(GrpcOptions, "connection_age_max")
+    message_max: Annotated[int | None, OrNone(Size(least=1))] = default(GrpcOptions, "message_bytes_max")
+
+
+class KedaSection(ListenerTlsSection):
+    """The listener that KEDA asks: `KedaServerOptions`."""
+
+    listen: Annotated[Address, Listening()] = Address(
+        default(KedaServerOptions, "host"), default(KedaServerOptions, "port")
+    )
+
+
+class TenantsSection(Section):
+    """Whose requests they are: `TenantOptions`."""
+
+    keys_file: Annotated[Path | None, FILE] = default(TenantOptions, "keys_file")
+    header: Annotated[str | None, OrNone(HeaderName())] = default(TenantOptions, "header")
+    required: Annotated[bool, YesNo()] = default(TenantOptions, "required")
+    forward_keys: Annotated[bool, YesNo()] = default(TenantOptions, "forward_keys")
+    names_max: Annotated[int, Count()] = default(TenantOptions, "names_max")
+
+
 class RouteSection(Section):
     """Which requests go to the pool: `RouteOptions`."""
 
     prefix: Annotated[str, UrlPath()] = default(RouteOptions, "prefix")
+    priority_class: Annotated[str, Text()] = default(RouteOptions, "priority_class")
+    urgency_from_clients: Annotated[bool, YesNo()] = default(RouteOptions, "urgency_from_clients")
+    hedge: Annotated[bool, YesNo()] = default(RouteOptions, "hedge")
+    broadcast: tuple[Annotated[str, UrlPath()], ...] = default(RouteOptions, "broadcast")
 
 
 class TimeoutsSection(Section):
@@ -76,14 +153,6 @@ class TimeoutsSection(Section):
 
     first_byte: Annotated[float | None, OrNone(SOME_TIME)] = default(RouteOptions, "first_byte_timeout")
     idle: Annotated[float | None, OrNone(SOME_TIME)] = default(RouteOptions, "idle_timeout")
-
-
-class QueueSection(Section):
-    """Who may wait, and how long: `QueueOptions`, `RouteOptions`."""
-
-    requests_max: Annotated[int, Count()] = default(QueueOptions, "requests_max")
-    bytes_max: Annotated[int, Size()] = default(QueueOptions, "bytes_max")
-    wait_max: Annotated[float, SOME_TIME] = default(RouteOptions, "wait_timeout")
 
 
 class PlainHttpServer(Section):
@@ -100,6 +169,7 @@ class TritonServer(Section):
     kind: Literal["triton"]
     model: Annotated[str | None, OrNone(Text())] = default(Triton, "model")
     probe_timeout: Annotated[float, SOME_TIME] = default(Triton, "timeout")
+    grpc_port: Annotated[GrpcPort | None, OrNone(GrpcPortKind())] = BESIDE_HTTP
 
 
 class OpenAIServer(Section):
@@ -116,7 +186,7 @@ class ObjectiveSection(Section):
     wait: Annotated[float, Duration()] = default(Objective, "wait_seconds")
     quantile: Annotated[float, Fraction()] = default(Objective, "wait_quantile")
     utilization_low: Annotated[float, Fraction()] = default(Objective, "utilization_low")
-    utilization_high: Annotated[float, Fraction()] = default(Objective, "utilization_high")
+    utilization_high: Annotated[float, Share()] = default(Objective, "utilization_high")
 
 
 class ScalingSection(Section):
@@ -149,9 +219,13 @@ class StaticPlatform(Section):
     probe_failures: Annotated[int, Count(least=1)] = default(StaticOptions, "probe_failures")
     cold_start_initial: Annotated[float, SOME_TIME] = default(StaticOptions, "cold_start_initial")
 
-    def options(self, slots_per_replica: int) -> StaticOptions:
-        """Return the options of the platform."""
-        return StaticOptions(slots_per_replica=slots_per_replica, **self.model_dump(exclude={"kind"}))
+    def options(self, slots_per_replica: int, grpc_port: GrpcPort | None = None) -> StaticOptions:
+        """Return the options of the platform, whose servers take gRPC at `grpc_port`."""
+        return StaticOptions(
+            slots_per_replica=slots_per_replica,
+            grpc_targets=() if grpc_port is None else tuple(map(grpc_port.target, self.urls)),
+            **self.model_dump(exclude={"kind"}),
+        )
 
     def check(self) -> None:
         """Raise ValueError if the options do not go together."""
@@ -203,13 +277,16 @@ class PoolSection(Section):
         PlainHttpServer()
     )
     slots_per_replica: Annotated[int, Count(least=1)] = default(LocalOptions, "slots_per_replica")
+    tls: ServerTlsSection = ServerTlsSection()
     queue: QueueSection = QueueSection()
+    dispatch: DispatchSection = DispatchSection()
     timeouts: TimeoutsSection = TimeoutsSection()
     objective: ObjectiveSection = ObjectiveSection()
     scaling: ScalingSection = ScalingSection()
     forecast: ForecastSection = ForecastSection()
+    signals: dict[str, SignalsSection] = Field(default_factory=dict)
     platform: Annotated[
-        StaticPlatform | LocalPlatform,
+        StaticPlatform | LocalPlatform | RemotePlatform,
         Field(discriminator="kind", examples=["{kind: static, urls: [http://127.0.0.1:9001]}"]),
     ]
 
@@ -226,6 +303,11 @@ class FileSection(Section):
     control_interval: Annotated[float, Duration(least=0.1)] = default(ControlOptions, "interval")
     mode: Annotated[str, Choice((ACT, RECOMMEND))] = ACT
     http: HttpSection = HttpSection()
+    grpc: GrpcSection = GrpcSection()
+    keda: KedaSection = KedaSection()
+    tls: ListenerTlsSection = ListenerTlsSection()
+    tenants: TenantsSection = TenantsSection()
+    admin_access: AdminAccessSection = AdminAccessSection()
     drain: DrainSection = DrainSection()
     pools: Annotated[
         dict[str, PoolSection],

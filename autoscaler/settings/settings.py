@@ -1,17 +1,26 @@
 """What the program runs with: the options of every part, made and checked, in one value."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from autoscaler.control_loop import ControlOptions
 from autoscaler.dispatch.admission import QueueOptions
+from autoscaler.dispatch.options import DispatchOptions
 from autoscaler.domain import Objective
+from autoscaler.platforms.exec_command.options import ExecOptions
+from autoscaler.platforms.keda.options import KedaOptions, KedaServerOptions
 from autoscaler.platforms.local_process.options import LocalOptions
 from autoscaler.platforms.static import StaticOptions
+from autoscaler.platforms.webhook.options import WebhookOptions
+from autoscaler.proxy.grpc.options import GrpcOptions
 from autoscaler.proxy.options import ProxyOptions, RouteOptions
+from autoscaler.proxy.tenants.options import TenantOptions
 from autoscaler.scaling import DecisionPolicy
+from autoscaler.settings.grpc_port import GrpcPort
+from autoscaler.telemetry.signal_watch import SignalOptions
+from autoscaler.tls import ServerTls
 from autoscaler.units import Address
 
 DEFAULT_ADMIN = Address("127.0.0.1", 8082)
@@ -29,6 +38,23 @@ class ServerOptions:
     """Of a plain HTTP server: the path that answers 2xx when it is ready."""
     model: str | None = None
     """Of Triton and OpenAI servers: the model that must be ready too; None asks only the server."""
+    grpc_port: GrpcPort | None = None
+    """Of Triton servers that somebody else runs: where they take gRPC; None if they do not."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdminAccess:
+    """Who may read the admin listener."""
+
+    token_file: Path | None = None
+    """File with the token that must be sent as `Authorization: Bearer`; None asks for none. Health and
+    readiness are told without it."""
+    tls: ServerTls | None = None
+    """Its certificate; None for plain text."""
+
+
+PlatformOptions = StaticOptions | LocalOptions | WebhookOptions | ExecOptions | KedaOptions
+"""Where the replicas of a pool live."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +69,14 @@ class PoolSettings:
     """Requests one replica serves at a time [1]."""
     objective: Objective
     policy: DecisionPolicy
-    platform: StaticOptions | LocalOptions
+    platform: PlatformOptions
+    dispatch: DispatchOptions = field(default_factory=DispatchOptions)
+    grpc_tls: bool = False
+    """Whether they take gRPC with TLS only."""
+    speaks_grpc: bool = False
+    """Whether its servers take gRPC, so that the gRPC listener is there."""
+    signals: tuple[SignalOptions, ...] = ()
+    """Metrics of other programs that are read and tested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +91,19 @@ class Settings:
     """Where metrics, health and decisions are shown; apart, so that overload cannot starve a probe."""
     history: Path = DEFAULT_HISTORY
     """SQLite file of arrivals and decisions."""
+    grpc: GrpcOptions = field(default_factory=GrpcOptions)
+    """The gRPC listener, which is there if a pool speaks gRPC."""
+    tenants: TenantOptions = field(default_factory=TenantOptions)
+    admin_access: AdminAccess = field(default_factory=AdminAccess)
+    keda: KedaServerOptions = field(default_factory=KedaServerOptions)
+    """The listener that KEDA asks, which is there if a pool is of that kind."""
+
+    @property
+    def speaks_to_keda(self) -> bool:
+        """Whether there is a listener that KEDA asks."""
+        return any(isinstance(pool.platform, KedaOptions) for pool in self.pools.values())
+
+    @property
+    def speaks_grpc(self) -> bool:
+        """Whether there is a gRPC listener."""
+        return any(pool.speaks_grpc for pool in self.pools.values())

@@ -12,21 +12,29 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from autoscaler import units
+from autoscaler.settings.grpc_port import GrpcPort
 from autoscaler.units import Address
+
+_PORT_MAX = 65_535
 
 NOT_ALLOWED = "not_allowed"
 """Type of the errors raised here."""
 
 
-def not_allowed(allowed: str, remedy: str = "") -> PydanticCustomError:
-    """Return the error that says what is allowed, and the remedy if there is one."""
-    return PydanticCustomError(NOT_ALLOWED, "{allowed}", {"allowed": allowed, "remedy": remedy})
+def not_allowed(allowed: str, remedy: str = "", secret: bool = False) -> PydanticCustomError:
+    """Return the error that says what is allowed, and the remedy if there is one.
+
+    What was given is told with it, unless it may be a `secret`.
+    """
+    context = {"allowed": allowed, "remedy": remedy, "secret": secret}
+    return PydanticCustomError(NOT_ALLOWED, "{allowed}", context)
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:
@@ -87,6 +95,17 @@ class Fraction(Kind):
 
 
 @dataclass(frozen=True, slots=True)
+class Share(Kind):
+    """A share from 0 to 1, both included [1]."""
+
+    def read(self, given: Any) -> float:
+        share = _parsed(units.parse_fraction, given, units.FRACTION_FORM)
+        if not 0 <= share <= 1:
+            raise not_allowed("from 0 to 1")
+        return share
+
+
+@dataclass(frozen=True, slots=True)
 class Count(Kind):
     """A whole number [1]."""
 
@@ -124,6 +143,67 @@ class Choice(Kind):
 
 
 @dataclass(frozen=True, slots=True)
+class YesNo(Kind):
+    """Whether something is so."""
+
+    def read(self, given: Any) -> bool:
+        if not isinstance(given, bool):
+            remedy = {"yes": "did you mean true?", "no": "did you mean false?"}.get(str(given).lower(), "")
+            raise not_allowed("true or false", remedy)
+        return given
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Kind):
+    """A number above a bound [1]."""
+
+    above: float
+
+    def read(self, given: Any) -> float:
+        if not isinstance(given, int | float) or isinstance(given, bool) or not self.above < given < inf:
+            raise not_allowed(f"a number above {self.above:g}")
+        return float(given)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate(Kind):
+    """Events in a time [1/s]."""
+
+    zero_allowed: bool = False
+
+    def read(self, given: Any) -> float:
+        rate: float = _parsed(units.parse_rate, given, units.RATE_FORM)
+        if rate <= 0 and not self.zero_allowed:
+            raise not_allowed("a rate above 0", "write none for no limit")
+        return rate
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderName(Kind):
+    """The name of an HTTP header."""
+
+    def read(self, given: Any) -> str:
+        if not isinstance(given, str) or not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}", given):
+            raise not_allowed("the name of a header, such as X-Tenant")
+        return given
+
+
+@dataclass(frozen=True, slots=True)
+class GrpcPortKind(Kind):
+    """Where the gRPC port of a server is, seen from its HTTP port."""
+
+    def read(self, given: Any) -> GrpcPort:
+        is_number = isinstance(given, int) and not isinstance(given, bool)
+        if is_number and 1 <= given <= _PORT_MAX:
+            return GrpcPort(given, is_added=False)
+        match = re.fullmatch(r"port\s*([+-]\s*\d{1,5})", given) if isinstance(given, str) else None
+        if match is None:
+            remedy = "write it without quotes" if isinstance(given, str) and given.isdigit() else ""
+            raise not_allowed("a port such as 8001, or port+1 for the one after the HTTP port", remedy)
+        return GrpcPort(int(match[1].replace(" ", "")), is_added=True)
+
+
+@dataclass(frozen=True, slots=True)
 class Text(Kind):
     """Text; a whole number is taken as it is written."""
 
@@ -138,6 +218,14 @@ class Text(Kind):
         if len(given) < self.least or "\0" in given:
             raise not_allowed(f"text of {self.least} or more characters, without NUL")
         return given
+
+
+@dataclass(frozen=True, slots=True)
+class FilePath(Kind):
+    """Where a file is; relative to the working directory."""
+
+    def read(self, given: Any) -> Path:
+        return Path(Text().read(given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +273,25 @@ class Url(Kind):
             remedy = f"did you mean http://{given}?" if re.fullmatch(r"[\w.-]+:\d+(/.*)?", given) else ""
             raise not_allowed(self.allowed, remedy)
         return given.rstrip("/")
+
+
+@dataclass(frozen=True, slots=True)
+class WebAddress(Kind):
+    """A URL with all that belongs to it, a query too."""
+
+    allowed = "a URL such as https://scaler.example.org/scale"
+
+    def read(self, given: Any) -> str:
+        if not isinstance(given, str):
+            raise not_allowed(self.allowed)
+        try:
+            parts = urlsplit(given)
+            usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:  # a port that is none, brackets that do not close
+            usable = False
+        if not usable or parts.fragment or re.search(r"\s", given):
+            raise not_allowed(self.allowed)
+        return given
 
 
 @dataclass(frozen=True, slots=True)

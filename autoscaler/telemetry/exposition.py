@@ -9,7 +9,7 @@ and enums.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.core import CounterMetricFamily
@@ -79,6 +79,7 @@ class Metrics(Collector):
         service = self._histogram("service_time_seconds", "In a slot, whatever the answer.", _SERVICE_BUCKETS)
         self._pools = {pool: PoolMetrics(waiting.labels(pool), service.labels(pool)) for pool in pools}
         self._decisions: Counter[tuple[str, str, str]] = Counter()
+        self._shown: list[Callable[[], Iterable[Metric]]] = []
         self._registry.register(self)
 
     def for_pool(self, pool: str) -> PoolMetrics:
@@ -96,6 +97,10 @@ class Metrics(Collector):
     ) -> None:
         """Count a decision by its direction and reason."""
         self._decisions[pool, _direction(decision), decision.reason.value] += 1
+
+    def show(self, families: Callable[[], Iterable[Metric]]) -> None:
+        """Show what another part counts too, at every scrape; its labels are bounded as those here are."""
+        self._shown.append(families)
 
     def render(self, accept: str = "") -> tuple[bytes, str]:
         """Return the metrics and their content type, in the format that an Accept header asks for."""
@@ -124,6 +129,8 @@ class Metrics(Collector):
         yield requests
         yield decisions
         yield from gauges(self._status())
+        for families in self._shown:
+            yield from families()
 
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
         return Histogram(f"autoscaler_{name}", text, ["pool"], buckets=buckets, registry=self._registry)

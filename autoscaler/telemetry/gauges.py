@@ -22,6 +22,11 @@ _PLAIN: tuple[tuple[str, str, _Read], ...] = (
     ("offered_load_erlangs", "Arrival rate x mean service time.", lambda pool: pool.offered_load),
     ("desired_replicas", "Replicas wanted, ready and starting.", lambda pool: pool.replicas.desired),
     (
+        "ledger_difference",
+        "Slots without a request and calls without a slot, when last compared; stays 0.",
+        lambda pool: pool.ledger_difference,
+    ),
+    (
         "objective_met_ratio",
         "Fraction of recent requests that started within the objective's wait.",
         lambda pool: pool.waits.met,

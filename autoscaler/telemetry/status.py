@@ -103,6 +103,8 @@ class PoolStatus:
         From decision to readiness, as measured [s].
     slots_leaked : int
         Slots whose lease was never given back [1]; anything but 0 is an error of this program.
+    ledger_difference : int
+        Slots without a request, and calls to replicas without a slot, when last compared [1]; as above.
     """
 
     name: str
@@ -121,6 +123,7 @@ class PoolStatus:
     cold_start_mean: float = UNKNOWN
     cold_start_p90: float = UNKNOWN
     slots_leaked: int = 0
+    ledger_difference: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import ctypes
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -39,23 +40,28 @@ class Program:
         Where the program may write; the caller removes it.
     cwd : Path
         Where the program runs.
+    arguments : sequence of str, optional
+        For Python, instead of those that run `autoscaler run -c FILE`; FILE is `autoscaler.yaml` in `folder`.
     """
 
-    def __init__(self, configuration: dict[str, Any], folder: Path, cwd: Path) -> None:
+    def __init__(
+        self, configuration: dict[str, Any], folder: Path, cwd: Path, arguments: Sequence[str] = ()
+    ) -> None:
         self.url = f"http://{configuration['listen']}"
         self.admin = f"http://{configuration['admin']}"
         self.history = Path(configuration["history"])
         self._file = folder / "autoscaler.yaml"
         self._file.write_text(yaml.safe_dump(configuration, sort_keys=False))
+        self._arguments = arguments or ("-m", "autoscaler", "run", "-c", str(self._file))
         self._log = folder / "autoscaler.log"
         self._cwd = cwd
         self._process: asyncio.subprocess.Process | None = None
 
     async def __aenter__(self) -> Self:
-        command = [sys.executable, "-m", "autoscaler", "run", "-c", str(self._file)]
         with self._log.open("wb") as log:
             self._process = await asyncio.create_subprocess_exec(
-                *command,
+                sys.executable,
+                *self._arguments,
                 cwd=self._cwd,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
@@ -69,6 +75,13 @@ class Program:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.stop()
+
+    @property
+    def pid(self) -> int:
+        """Of the process, which was started."""
+        if self._process is None:
+            raise RuntimeError("the program was not started yet")
+        return self._process.pid
 
     async def stop(self) -> None:
         """End it in order, by force if that takes too long; and what is left of its replicas."""

@@ -23,6 +23,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     serve = commands.add_parser("serve", help="become a server on 127.0.0.1 with the model `embed`")
     serve.add_argument("--home", type=Path, required=True, help="folder that `install` built")
     serve.add_argument("--port", type=int, required=True, help="HTTP port")
+    serve.add_argument("--grpc-port", type=int, help="gRPC port; without it there is none")
     serve.add_argument("--slots", type=int, default=1, help="requests served at a time")
     serve.add_argument(
         "--service-time", type=float, default=0.0, help="mean time of a request on the accelerator [s]"
@@ -66,6 +67,7 @@ def main() -> int:
             arguments.home,
             arguments.port,
             EmulatedAccelerator(arguments.slots, arguments.service_time, arguments.scv, arguments.load_time),
+            arguments.grpc_port,
         )
     except OSError as error:
         print(f"cannot start Triton: {error}", file=sys.stderr)

@@ -8,8 +8,8 @@ What made this way to start necessary:
   with the server.
 - They share memory with it through /dev/shm. A server that ends in order removes its regions; what a killed
   one left is removed here, by the next server: the pid in the region's name says whose it was.
-- Only HTTP listens, on the loopback address. gRPC and metrics stay off: they would need two more free ports
-  a replica, and a port that is free when it is chosen may be taken when it is bound.
+- Only HTTP listens, and gRPC where a port for it is given, on the loopback address. Metrics stay off: they
+  would need one more free port a replica, and a port that is free when chosen may be taken when it is bound.
 """
 
 import os
@@ -51,16 +51,21 @@ class EmulatedAccelerator:
     load_time: float = 0.0
 
 
-def become_server(home: Path, port: int, accelerator: EmulatedAccelerator) -> None:
+def become_server(
+    home: Path, port: int, accelerator: EmulatedAccelerator, grpc_port: int | None = None
+) -> None:
     """Replace this process by Triton on 127.0.0.1:`port`; returns only by an error."""
     home = home.resolve()
     remove_regions_of_the_dead()
-    command = server_command(home, port, model_repository(home, accelerator.slots))
+    command = server_command(home, port, model_repository(home, accelerator.slots), grpc_port)
     os.execve(command[0], command, server_environment(home, accelerator))
 
 
-def server_command(home: Path, port: int, repository: Path) -> list[str]:
-    """Return the command line of the server."""
+def server_command(home: Path, port: int, repository: Path, grpc_port: int | None = None) -> list[str]:
+    """Return the command line of the server; without a `grpc_port` it does not speak gRPC."""
+    grpc = ["--allow-grpc=false"]
+    if grpc_port is not None:
+        grpc = ["--grpc-address=127.0.0.1", f"--grpc-port={grpc_port}"]
     # Given once, this prefix names every region of this server: its pid stays the same across exec.
     regions = f"{REGION_PREFIX}{os.getpid()}-"
     return [
@@ -71,7 +76,7 @@ def server_command(home: Path, port: int, repository: Path) -> list[str]:
         "--http-address=127.0.0.1",
         f"--http-port={port}",
         "--http-thread-count=2",
-        "--allow-grpc=false",
+        *grpc,
         "--allow-metrics=false",
         "--disable-auto-complete-config",  # loads the model once instead of twice
         "--exit-timeout-secs=5",

@@ -97,6 +97,8 @@ def test_it_draws(series, tmp_path, name, monkeypatch, capsys):
         (["calls.csv", "--history", "h.db"], "got SERIES and --history"),
         (["--prometheus", "http://h"], "--prometheus and --query: give both"),
         (["calls.csv", "--since", "4w"], "--since: says nothing without --prometheus"),
+        (["calls.csv", "--step", "soon"], "'--step': 'soon': write a time such as 250ms"),
+        (["calls.csv", "--step", "0s"], "'--step': '0s': write between 1ms and 3660d"),
         (
             ["--prometheus", "http://h", "--query", "x", "--kind", "gauge"],
             "--kind gauge: counter, rate, count",

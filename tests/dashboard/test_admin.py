@@ -11,6 +11,7 @@ from autoscaler.domain import Binding, Fleet, Hold, Reason
 from autoscaler.errors import PortTaken, UsageError
 from autoscaler.telemetry.decision_codec import DecisionRecord, record_from_plain
 from autoscaler.telemetry.exposition import Metrics
+from autoscaler.telemetry.live_request import LiveRequest
 from autoscaler.telemetry.plain import decode
 from autoscaler.telemetry.status import ForecastStatus, Status
 from tests.telemetry.status_examples import a_pool, a_status
@@ -30,6 +31,7 @@ class Program:
     def __init__(self):
         self.reasons = []
         self.history_error = None
+        self.live = []
 
     def decisions(self, pool, limit):
         if self.history_error:
@@ -42,6 +44,7 @@ class Program:
             decisions=self.decisions,
             not_ready=lambda: self.reasons,
             metrics=Metrics(("chat", "embed"), lambda: STATUS).render,
+            requests=lambda: self.live,
         )
 
 
@@ -58,7 +61,7 @@ async def client(program):
 
 async def test_the_index_names_every_endpoint(client):
     text = await (await client.get("/")).text()
-    for path in ["/metrics", "/healthz", "/readyz", "/api/status", "/api/decisions"]:
+    for path in ["/metrics", "/healthz", "/readyz", "/api/status", "/api/decisions", "/api/requests"]:
         assert path in text
         assert (await client.get(path)).status == 200
 
@@ -171,3 +174,25 @@ async def test_a_fault_of_its_own_is_told_with_its_trace(program, caplog):
     finally:
         await admin.cleanup()
     assert "a fault of ours" in caplog.text
+
+
+async def test_the_requests_in_flight_are_listed_the_oldest_first_and_no_more_than_asked_for(client, program):
+    program.live = [
+        LiveRequest("a", "POST", "/v1/x", "calling", 2.5, "chat", "standard", "acme", "r1"),
+        LiveRequest("b", "GET", "/v1/y", "reading", 0.5),
+    ]
+    told = await (await client.get("/api/requests?limit=1")).json()
+    assert told["in_flight"] == 2
+    assert told["requests"] == [
+        {
+            "id": "a",
+            "method": "POST",
+            "path": "/v1/x",
+            "state": "calling",
+            "age": 2.5,
+            "pool": "chat",
+            "priority_class": "standard",
+            "tenant": "acme",
+            "replica": "r1",
+        }
+    ]

@@ -1,44 +1,54 @@
 """Bounds at the door, and the wait behind those who wait."""
 
+from math import inf
+
 import numpy as np
 import pytest
 
+from autoscaler.dispatch import PriorityClass
 from autoscaler.dispatch.admission import Admission, QueueOptions, wait_behind
+from autoscaler.dispatch.central_queue import CentralQueue
 from autoscaler.domain import DropReason, Request
 
-OPTIONS = QueueOptions(requests_max=2, bytes_max=100)
+URGENT, BULK = PriorityClass("urgent", 1), PriorityClass("bulk", 2, queue_share=0.5)
+OPTIONS = QueueOptions(
+    requests_max=4, bytes_max=100, service_seconds_max=20.0, classes=(URGENT, BULK), clock_stops_max=0.0
+)
+
+
+def a_queue(**waiting: int) -> CentralQueue:
+    """Of so many of each class, of 20 bytes and 4 s each."""
+    queue = CentralQueue(OPTIONS.classes)
+    for name, count in waiting.items():
+        for i in range(count):
+            request = Request(f"{name}{i}", 0.0, inf, body_bytes=20, priority_class=name)
+            queue.push(request, now=0.0, work=4.0)
+    return queue
 
 
 @pytest.mark.parametrize(
-    ("starts_at_once", "waiting", "waiting_bytes", "refusal"),
+    ("name", "waiting", "body_bytes", "work", "reason"),
     [
-        (False, 1, 60, None),
-        (False, 2, 0, DropReason.QUEUE_FULL),
-        (False, 1, 61, DropReason.QUEUE_BYTES_FULL),
-        (False, 2, 61, DropReason.QUEUE_FULL),
-        (True, 2, 100, None),
+        ("urgent", {"urgent": 3}, 40, 4.0, None),
+        ("urgent", {"urgent": 4}, 0, 0.1, DropReason.QUEUE_FULL),
+        ("urgent", {"urgent": 3}, 41, 4.0, DropReason.QUEUE_BYTES_FULL),
+        ("urgent", {"urgent": 3}, 0, 8.1, DropReason.QUEUE_SECONDS_FULL),
+        ("bulk", {"urgent": 2, "bulk": 1}, 30, 4.0, None),  # its own share is half of everything
+        ("bulk", {"bulk": 2}, 0, 0.1, DropReason.QUEUE_FULL),
+        ("bulk", {"bulk": 1}, 31, 0.1, DropReason.QUEUE_BYTES_FULL),
+        ("bulk", {"bulk": 1}, 0, 6.1, DropReason.QUEUE_SECONDS_FULL),
+        ("urgent", {"bulk": 2}, 60, 12.0, None),  # and the other half is left to the others
     ],
 )
-def test_a_request_is_held_to_both_bounds_unless_it_starts_at_once(
-    starts_at_once, waiting, waiting_bytes, refusal
-):
-    request = Request("a", arrived_at=0.0, deadline=1.0, body_bytes=40)
-    admission = Admission(OPTIONS)
-    found = admission.refusal(
-        request, starts_at_once=starts_at_once, waiting=waiting, waiting_bytes=waiting_bytes
-    )
-    assert found is refusal
+def test_each_bound_holds_for_the_queue_and_for_the_share_of_a_class(name, waiting, body_bytes, work, reason):
+    request = Request("new", 0.0, inf, body_bytes, priority_class=name)
+    assert Admission(OPTIONS).over_bound(request, work, 4.0, a_queue(**waiting)) is reason
 
 
-def test_nobody_is_let_in_after_closing():
-    admission = Admission(OPTIONS)
-    admission.close()
-    request = Request("a", arrived_at=0.0, deadline=1.0)
-    refusal = admission.refusal(request, starts_at_once=True, waiting=0, waiting_bytes=0)
-    assert refusal is DropReason.CLOSING
-
-
-@pytest.mark.parametrize("wrong", [{"requests_max": -1}, {"bytes_max": -1}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"requests_max": -1}, {"bytes_max": -1}, {"service_seconds_max": -1.0}, {"clock_stops_max": -1.0}],
+)
 def test_a_negative_bound_is_refused_by_its_name(wrong):
     with pytest.raises(ValueError, match=f"need {next(iter(wrong))} >= 0"):
         QueueOptions(**wrong)

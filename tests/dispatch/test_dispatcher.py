@@ -26,8 +26,8 @@ def a_request(name: str, deadline: float = 100.0, arrived_at: float = 0.0, body_
 
 
 def a_dispatcher(*slots: int, requests_max: int = 1000, bytes_max: int = 1000) -> Dispatcher:
-    """With ready replicas named r0, r1, … of so many slots."""
-    dispatcher = Dispatcher(QueueOptions(requests_max, bytes_max))
+    """With ready replicas named r0, r1, … of so many slots; deadlines run whether there is one or not."""
+    dispatcher = Dispatcher(QueueOptions(requests_max, bytes_max, clock_stops_max=0.0))
     for i, count in enumerate(slots):
         assert dispatcher.handle(ReplicaReady(f"r{i}", count), now=0.0) == []
     return dispatcher

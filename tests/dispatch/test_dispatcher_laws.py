@@ -43,7 +43,9 @@ class Known:
 class DispatcherLaws(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.dispatcher = Dispatcher(QueueOptions(REQUESTS_MAX, BYTES_MAX))
+        self.dispatcher = Dispatcher(
+            QueueOptions(REQUESTS_MAX, BYTES_MAX, refuse_late=False, clock_stops_max=0.0)
+        )
         self.now = 0.0
         self.arrived = self.ended = self.frees_refused = 0
         self.waiting: list[Request] = []
@@ -256,7 +258,8 @@ class DispatcherLaws(RuleBasedStateMachine):
     def the_queue_is_what_the_actions_left_of_it(self) -> None:
         assert self.dispatcher.waiting == len(self.waiting)
         assert self.dispatcher.waiting_bytes == self.waiting_bytes()
-        assert self.dispatcher.oldest_arrival == (self.waiting[0].arrived_at if self.waiting else None)
+        oldest = min((request.arrived_at for request in self.waiting), default=None)
+        assert self.dispatcher.oldest_arrival == oldest
 
     @invariant()
     def the_ledger_is_what_the_actions_made_of_it(self) -> None:

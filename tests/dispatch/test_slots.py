@@ -53,7 +53,7 @@ def test_slots_of_a_known_replica_may_rise():
     slots.ready("a", 2)
     assert (slots.slots_ready, slots.slots_free) == (2, 1)
     assert take(slots, "y").replica_id == "a"
-    assert not slots.any_free
+    assert not slots.slots_free
 
 
 def test_slots_of_a_known_replica_may_fall_below_what_runs_on_it():
@@ -64,7 +64,7 @@ def test_slots_of_a_known_replica_may_fall_below_what_runs_on_it():
     assert (slots.slots_ready, slots.slots_free) == (1, 0)
     for lease in leases[:2]:
         slots.free(lease)
-        assert not slots.any_free
+        assert not slots.slots_free
     slots.free(leases[2])
     assert slots.slots_free == 1
 

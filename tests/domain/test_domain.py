@@ -10,7 +10,7 @@ from autoscaler.domain import Binding, Fleet, Hold, Numbers, Objective, Reason, 
     [
         {"utilization_low": 0.8, "utilization_high": 0.7},
         {"utilization_low": 0.0},
-        {"utilization_high": 1.0},
+        {"utilization_high": 1.1},
         {"wait_seconds": -1.0},
         {"wait_quantile": 1.0},
         {"wait_quantile": float("nan")},

@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from autoscaler.clock import SystemClock
-from autoscaler.dispatch import Dispatcher, QueueOptions
+from autoscaler.dispatch import Dispatcher, DispatchOptions, QueueOptions
 from autoscaler.domain import DropReason, Outcome, Request
 from autoscaler.ports import Replica
 from autoscaler.proxy.drive import PoolDrive
 from autoscaler.proxy.options import ProxyOptions, RouteOptions
 from autoscaler.proxy.server import PoolRoute, ProxyServer
+from autoscaler.proxy.tenants.gate import TenantGate
 from tests.fakes.client import Answer, Client
 
 
@@ -107,12 +108,15 @@ async def front(
     options: ProxyOptions | None = None,
     route: RouteOptions | None = None,
     queue: QueueOptions | None = None,
+    gate: TenantGate | None = None,
+    dispatch: DispatchOptions | None = None,
 ) -> AsyncIterator[Front]:
     """A running proxy with one pool of `replicas`, all ready; checked for leaks at the end."""
     clock, facts = SystemClock(), Facts()
-    drive = PoolDrive("pool", Dispatcher(queue or QueueOptions()), clock, [facts])
+    dispatcher = Dispatcher(queue or QueueOptions(clock_stops_max=0.0), dispatch or DispatchOptions())
+    drive = PoolDrive("pool", dispatcher, clock, [facts])
     server = ProxyServer(
-        options or ProxyOptions(port=0, linger=0.1), [PoolRoute(drive, route or RouteOptions())], clock
+        options or ProxyOptions(port=0, linger=0.1), [PoolRoute(drive, route or RouteOptions())], clock, gate
     )
     await server.start()
     for replica in replicas:

@@ -14,6 +14,7 @@ class FakeReplicaListener:
         self.draining: dict[str, Replica] = {}
         self.busy: dict[str, int] = {}
         self.calls: list[tuple[str, str]] = []
+        self.probes: list[tuple[str, bool]] = []
         self._called = asyncio.Event()
 
     def replica_ready(self, replica: Replica) -> None:
@@ -29,6 +30,9 @@ class FakeReplicaListener:
         self.ready.pop(replica_id, None)
         self.draining.pop(replica_id, None)
         self._note("lost", replica_id)
+
+    def replica_probed(self, replica_id: str, ok: bool) -> None:
+        self.probes.append((replica_id, ok))
 
     def busy_slots(self) -> Mapping[str, int]:
         return self.busy

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoscaler.platforms.local_process.cold_starts import MEASURED_MAX, ColdStarts
+from autoscaler.cold_starts import MEASURED_MAX, ColdStarts
 
 
 def test_until_one_was_measured_a_start_takes_what_was_stated():

@@ -37,7 +37,7 @@ async def leaves(client: Client, how: str, server: UpstreamWire) -> float:
 
 @pytest.mark.parametrize("how", ["reset", "close"])
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/v2/models/m/infer", "/any"])
-async def test_s3_p1_l2_client_gone_before_the_first_byte_closes_the_upstream(how, path):
+async def test_s3_p1_l2_a3_a26_client_gone_before_the_first_byte_closes_the_upstream(how, path):
     async with Upstream(says_nothing) as model, front(model.replica()) as proxy:
         client = await proxy.client()
         client.ask(path, b'{"stream":true}')

@@ -72,7 +72,7 @@ def test_a_target_without_a_path_here_is_refused(target):
 
 @given(st.text())
 def test_an_id_that_is_passed_on_can_stand_in_a_header(given_id):
-    passed = request_id(given_id, own="own")
+    passed = request_id(given_id, lambda: "own")
     assert passed == "own" or (
         passed == given_id and passed.isascii() and passed.isprintable() and len(passed) <= 128
     )
@@ -96,7 +96,11 @@ def test_a_prefix_covers_what_lies_below_it(prefix, covered, not_covered):
     [
         (DropReason.QUEUE_FULL, 429, "3"),
         (DropReason.QUEUE_BYTES_FULL, 429, "3"),
+        (DropReason.QUEUE_SECONDS_FULL, 429, "3"),
         (DropReason.NO_CAPACITY, 503, "3"),
+        (DropReason.NO_REPLICA_IN_TIME, 503, "3"),
+        (DropReason.PREDICTED_LATE, 503, "3"),
+        (DropReason.RETRIES_SPENT, 503, "3"),
         (DropReason.CLOSING, 503, "1"),
         (DropReason.DEADLINE_PASSED, 504, None),
     ],

@@ -83,7 +83,7 @@ async def test_p11_e9_bodies_are_opaque(body):
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "gzip,gzip", "br", "nonsense"])
-async def test_p7_a5_encoded_bodies_pass_both_ways_undecoded(encoding):
+async def test_p7_a5_l7_encoded_bodies_pass_both_ways_undecoded(encoding):
     field = f"Content-Encoding: {encoding}"
     async with Upstream(says(b"\x1f\x8bnot really", field)) as model, front(model.replica()) as proxy:
         answer = await proxy.ask("/v1/x", b"\x1f\x8bneither", field)
@@ -272,6 +272,10 @@ async def test_s10_every_path_takes_a_slot_and_unknown_ones_go_nowhere():
     assert len(model.requests) == 1
 
 
+def post(*fields: bytes, body: bytes = b"abc") -> bytes:
+    return b"\r\n".join([b"POST /x HTTP/1.1", b"Host: a", *fields]) + b"\r\n\r\n" + body
+
+
 @pytest.mark.parametrize(
     "request_bytes, status",
     [
@@ -292,11 +296,26 @@ async def test_s10_every_path_takes_a_slot_and_unknown_ones_go_nowhere():
         (b"GET /x HTTP/1.1\r\nHost: a\r\nX: a\x00b\r\n\r\n", 400),
         (b"GET * HTTP/1.1\r\nHost: a\r\n\r\n", 400),
         (b"POST /x HTTP/1.1\r\nHost: a\r\nExpect: a-miracle\r\nContent-Length: 2\r\n\r\n{}", 417),
-        (
-            b"GET /v1/realtime HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
-            501,
-        ),
+        (post(b"Transfer-Encoding: chunked", b"Content-Length: 3"), 400),
+        (post(b"Content-Length: 3", b"Content-Length: 3"), 400),
+        (post(b"Content-Length: 3, 3"), 400),
+        (post(b"Content-Length: 0x3"), 400),
+        (post(b"Content-Length: -1"), 400),
+        (post(b"Transfer-Encoding: xchunked"), 400),
+        (post(b"Transfer-Encoding: chunked, identity"), 400),
+        (post(b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked"), 400),
+        (post(b"Transfer-Encoding: \x0bchunked"), 400),
+        (b"GET /x HTTP/1.1\r\nHost: a\r\nA: b\rc\r\n\r\n", 400),
+        (b"GET /x HTTP/1.1\r\n\r\n", 400),
+        (b"GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+        (post(b"Transfer-Encoding: chunked", body=b"-1\r\n\r\n"), 400),
+        (post(b"Transfer-Encoding: chunked", body=b"0x3\r\nabc\r\n0\r\n\r\n"), 400),
+        (post(b"Transfer-Encoding: chunked", body=b"f" * 17 + b"\r\nabc\r\n0\r\n\r\n"), 400),
+        (post(b"Transfer-Encoding: chunked", body=b"3\r\nabc0\r\n\r\n"), 400),
+        (post(b"Transfer-Encoding: chunked", body=b"3\nabc\r\n0\r\n\r\n"), 400),
+        (b"FOO /x HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        (b"get /x HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        (b"GET http://b/y HTTP/1.1\r\nHost: a\r\n\r\n", 400),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
         (b"\x16\x03\x01\x02\x00\x01\x00", 400),
     ],

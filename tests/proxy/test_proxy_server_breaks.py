@@ -39,8 +39,7 @@ async def test_s15_a_retry_goes_to_another_replica_and_tries_are_bounded():
         answer = await proxy.ask()
         assert told(answer) == (502, "connect", "no")
         assert proxy.facts.outcomes == {Outcome.FAILED: 1}
-        states = sorted(str(replica.state) for replica in proxy.drive.snapshot().replicas)
-        assert states == ["draining"] * 3  # each was tried once and is left alone now
+        assert proxy.drive.snapshot().slots == 0  # each was tried once and is left alone now
     options = ProxyOptions(port=0, retries_max=0)
     async with Upstream() as model, front(*dead, model.replica(), options=options) as proxy:
         assert told(await proxy.ask()) == (502, "connect", "no")

@@ -112,15 +112,18 @@ def test_a_known_season_raises_the_fleet_before_the_rise():
     assert at(taught, 150.0) >= 27
 
 
-def test_no_fit_is_due_before_a_season_is_known_and_then_one_per_interval():
+def test_no_fit_is_due_before_a_season_is_known_and_then_sooner_the_less_is_known():
     policy = DecisionPolicy(season=100.0, forecast_interval=10.0, refit_interval=1000.0)
     controller = Controller(RELAXED, policy)
     controller.warm(np.full(5, 20.0), 10.0, 1e6)
     assert controller.refit_due(0.0) is None
     controller.warm(np.full(30, 20.0), 10.0, 1e6 + 350.0)
     assert controller.refit_due(0.0) is not None
-    assert controller.refit_due(500.0) is None
-    assert controller.refit_due(1000.0) is not None
+    assert controller.refit_due(119.0) is None
+    assert controller.refit_due(120.0) is not None
+    controller.warm(np.full(5000, 20.0), 10.0, 1e6 + 51_000.0)
+    assert controller.refit_due(1119.0) is None
+    assert controller.refit_due(1120.0) is not None
 
 
 def test_the_same_inputs_give_the_same_decisions():

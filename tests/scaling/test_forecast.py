@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from autoscaler.domain import Observation
-from autoscaler.scaling.forecast import DemandForecast, fit
+from autoscaler.scaling.fit import fit
+from autoscaler.scaling.forecast import DemandForecast
 from autoscaler.scaling.options import DecisionPolicy
 from forecasting import HoltWinters
+from forecasting.series import Series
 
 POLICY = DecisionPolicy(season=3600.0, forecast_interval=60.0)
 START = 3600.0 * 100
@@ -36,7 +38,7 @@ def lived(demand: DemandForecast, duration: float, rate) -> float:
         wall_time = START + 10.0 * k
         arrivals = round(10 * rate(wall_time - 5.0))
         observation = Observation(10.0, arrivals, 0, 0.0, 0.0, 0.0, 0, 0, 0.0, wall_time)
-        demand.update(observation, now=10.0 * k, elapsed=10.0)
+        demand.update(observation, elapsed=10.0)
         demand.learn_error(observation, lead_time=120.0, now=10.0 * k)
     return START + duration
 
@@ -87,7 +89,7 @@ def test_a_fit_that_cannot_be_made_says_why_and_changes_nothing():
     demand = warmed()
     before = demand.demand(lead_time=300.0, hold=0.0)
     template = pickle.dumps(HoltWinters(season_length=60))
-    failed = fit(template, np.full(10, 5.0), until=0)
+    failed = fit(template, Series(np.full(10, 5.0), 60.0), until=0)
     assert failed.forecaster is None
     assert "season" in failed.failure
     demand.adopt(failed)

@@ -27,6 +27,29 @@ def test_ten_erlangs_ask_fourteen_to_sixteen_by_the_band():
     assert asked.binding is Binding.BAND
 
 
+def test_without_an_upper_edge_the_wait_alone_decides():
+    lean = Objective(utilization_high=1.0, wait_seconds=60.0)
+    asked = need(certain(1.0), TEN_SECONDS, lean)
+    assert asked.least == asked.aim == asked.most == asked.wait < 14
+    assert asked.binding is Binding.WAIT
+    patient = need(certain(1.0), TEN_SECONDS, Objective(utilization_high=1.0, wait_seconds=1e6))
+    assert patient.aim == 11  # ten could not keep up
+
+
+@given(st.floats(0.01, 5000.0))
+def test_the_best_number_lies_between_the_least_and_the_most(rate):
+    asked = need(certain(rate), TEN_SECONDS, Objective(wait_seconds=1e5))
+    assert asked.least <= asked.aim <= asked.most
+    assert asked.band >= 10.0 * rate / 0.75 - 1e-6
+
+
+def test_a_small_fleet_does_not_flap_between_two_sizes():
+    """Three erlangs on 5 servers: neither a twentieth more nor less moves it."""
+    for rate in (0.285, 0.3, 0.315):
+        asked = need(certain(rate), TEN_SECONDS, Objective(wait_seconds=1e5))
+        assert asked.least <= 5 <= max(asked.most, asked.aim)
+
+
 def test_a_wait_of_zero_asks_for_what_erlang_c_says():
     asked = need(certain(1.0), TEN_SECONDS, Objective(wait_seconds=0.0, wait_quantile=0.95))
     assert erlang_c(asked.wait, 10.0) <= 0.05 < erlang_c(asked.wait - 1, 10.0)

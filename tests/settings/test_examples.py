@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
+from autoscaler.platforms.keda import KedaOptions
 from autoscaler.platforms.local_process.options import LocalOptions
 from autoscaler.platforms.static import StaticOptions
 from autoscaler.settings import load
@@ -21,7 +23,11 @@ EXPLAINED_ABOVE = ("route: {", "platform: {", "kind: static", "utilization_high:
 
 def key_of(path: KeyPath) -> KeyPath:
     """Return a path in a file as the schema has it: any name for the user's own."""
-    return (path[0], NAME, *path[2:]) if path[0] == "pools" else path
+    above = [("pools",), ("pools", NAME, "queue", "classes"), ("pools", NAME, "signals")]
+    key: KeyPath = ()
+    for step in path:
+        key += (NAME if key in above else step,)
+    return key
 
 
 def test_the_static_example_names_two_servers():
@@ -66,6 +72,16 @@ def test_two_gpus_have_room_for_two_replicas_whatever_the_policy_allows():
     assert (len(pool.platform.gpus), pool.policy.replicas_max) == (2, 2)
 
 
+def test_the_two_halves_of_the_keda_example_agree():
+    pool = load(EXAMPLES / "keda.yaml").pools["chat"]
+    scaled = yaml.safe_load((EXAMPLES.parent / "keda" / "scaledobject.yaml").read_text("utf-8"))["spec"]
+    (trigger,) = scaled["triggers"]
+    assert isinstance(pool.platform, KedaOptions)
+    assert trigger["metadata"]["pool"] == pool.name
+    assert scaled["minReplicaCount"] == pool.policy.replicas_min
+    assert scaled["maxReplicaCount"] == pool.policy.replicas_max
+
+
 def test_the_records_of_local_replicas_stand_beside_the_history(tmp_path):
     file = tmp_path / "f.yaml"
     command = 'platform: {kind: local, command: [serve, "{port}"]}'
@@ -75,7 +91,7 @@ def test_the_records_of_local_replicas_stand_beside_the_history(tmp_path):
     assert platform.state_dir == Path("/data/h.state/chat")
 
 
-@pytest.mark.parametrize("name", ["static.yaml", "local.yaml", "reference.yaml"])
+@pytest.mark.parametrize("name", ["static.yaml", "local.yaml", "keda.yaml", "reference.yaml"])
 def test_every_key_of_an_example_has_a_comment(name):
     lines = (EXAMPLES / name).read_text("utf-8").splitlines()
     previous, uncommented = "#", []

@@ -1,7 +1,8 @@
 """What the user says about local replicas: the command template, the GPUs, and how patient to be.
 
 A template is a tuple of words, never a line for a shell, so nothing needs quoting. Of each word, and of
-each environment value, only `{port}`, `{gpu}` and `{host}` are replaced; other braces (JSON, say) stay.
+each environment value, only `{port}`, `{grpc_port}`, `{gpu}` and `{host}` are replaced; other braces (JSON,
+say) stay.
 """
 
 import hashlib
@@ -85,13 +86,19 @@ class LocalOptions:
         """Return the GPU of a place in the fleet; neighbours in number are on different ones."""
         return self.gpus[place % len(self.gpus)] if self.gpus else ""
 
-    def render_command(self, port: int, gpu: str) -> list[str]:
-        """Return the words that start the replica on `port` and `gpu`."""
-        return [_render(word, port, gpu) for word in self.command]
+    @property
+    def has_grpc_port(self) -> bool:
+        """Whether a replica is given a port for gRPC too."""
+        return any("{grpc_port}" in word for word in (*self.command, *self.env.values()))
 
-    def render_env(self, port: int, gpu: str) -> dict[str, str]:
-        """Return the whole environment of the replica on `port` and `gpu`."""
-        return {**os.environ, **{name: _render(value, port, gpu) for name, value in self.env.items()}}
+    def render_command(self, port: int, gpu: str, grpc_port: int = 0) -> list[str]:
+        """Return the words that start the replica on these ports and `gpu`."""
+        return [_render(word, port, gpu, grpc_port) for word in self.command]
+
+    def render_env(self, port: int, gpu: str, grpc_port: int = 0) -> dict[str, str]:
+        """Return the whole environment of the replica on these ports and `gpu`."""
+        own = {name: _render(value, port, gpu, grpc_port) for name, value in self.env.items()}
+        return {**os.environ, **own}
 
     def _check_templates(self) -> None:
         words = (*self.command, *self.env.values())
@@ -150,5 +157,6 @@ def command_problems(options: LocalOptions) -> list[str]:
     return problems
 
 
-def _render(template: str, port: int, gpu: str) -> str:
-    return template.replace("{port}", str(port)).replace("{gpu}", gpu).replace("{host}", HOST)
+def _render(template: str, port: int, gpu: str, grpc_port: int) -> str:
+    template = template.replace("{port}", str(port)).replace("{grpc_port}", str(grpc_port))
+    return template.replace("{gpu}", gpu).replace("{host}", HOST)

@@ -16,10 +16,10 @@ import socket
 import structlog
 
 from autoscaler.clock import SystemClock
+from autoscaler.cold_starts import ColdStarts
 from autoscaler.domain import Fleet
 from autoscaler.errors import PlatformUnavailable
 from autoscaler.platforms.local_process import processes
-from autoscaler.platforms.local_process.cold_starts import ColdStarts
 from autoscaler.platforms.local_process.fleet_plan import State, free_place, plan_fleet
 from autoscaler.platforms.local_process.options import HOST, LocalOptions
 from autoscaler.platforms.local_process.records import Records, ReplicaRecord
@@ -165,19 +165,22 @@ class LocalProcesses:
         life.get_loop().call_later(self._options.restart_backoff_max, self._reconcile)
 
     def _new_process(self, place: int) -> ReplicaProcess:
+        port = self._free_port()
         record = ReplicaRecord(
             id=f"replica-{place}-{secrets.token_hex(3)}",
             place=place,
             gpu=self._options.gpu_of(place),
-            port=self._free_port(),
+            port=port,
+            grpc_port=self._free_port(port) if self._options.has_grpc_port else 0,
             fingerprint=self._options.fingerprint,
             started_at=self._clock.wall_time(),
         )
         return ReplicaProcess(record, self._records)
 
-    def _free_port(self) -> int:
-        """Return a port that is free, and that no starting replica is about to bind."""
-        promised = {each.process.record.port for each in self._places.values() if each.process}
+    def _free_port(self, *taken: int) -> int:
+        """Return a port that is free, that no starting replica is about to bind, and that is not `taken`."""
+        records = [each.process.record for each in self._places.values() if each.process]
+        promised = {*taken, *(port for record in records for port in (record.port, record.grpc_port))}
         while True:
             with socket.socket() as probe:
                 probe.bind((HOST, 0))

@@ -17,6 +17,7 @@ import msgspec
 import structlog
 
 from autoscaler.errors import UsageError
+from autoscaler.kept_file import keep
 
 log = structlog.get_logger(__name__)
 
@@ -44,6 +45,8 @@ class ReplicaRecord:
         same number; None until there is one.
     ready_at : float or None
         Calendar time at which it was first ready [s since the epoch].
+    grpc_port : int
+        Its port for gRPC on the loopback; 0 if it has none.
     """
 
     id: str
@@ -55,6 +58,7 @@ class ReplicaRecord:
     pid: ProcessId | None = None
     pid_started: float | None = None
     ready_at: float | None = None
+    grpc_port: Port = 0
 
 
 class Records:
@@ -131,18 +135,3 @@ def _drop(path: Path) -> None:
         path.unlink(missing_ok=True)
     except OSError as error:
         log.warning("replica record cannot be removed", path=str(path), error=str(error))
-
-
-def keep(path: Path, content: bytes) -> None:
-    """Write `content` so that a reader, or a killed program, meets the old file or the new one, never half.
-
-    The folder is made if it is not there, for somebody may have removed it while this program runs.
-    A disk that takes nothing is told and borne: what is kept serves the next start, not this one.
-    """
-    fresh = path.with_suffix(".new")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_bytes(content)
-        fresh.replace(path)
-    except OSError as error:
-        log.error("state of local replicas cannot be written", path=str(path), error=str(error))

@@ -29,6 +29,7 @@ class ReplicaProcess:
         self._child: asyncio.subprocess.Process | None = None
         self.is_adopted = self._leader is not None
         self.url = f"http://{HOST}:{record.port}"
+        self.grpc_target = f"{HOST}:{record.grpc_port}" if record.grpc_port else None
 
     @property
     def is_alive(self) -> bool:
@@ -38,8 +39,8 @@ class ReplicaProcess:
     async def start(self, options: LocalOptions, log: ReplicaLog) -> None:
         """Start the command in a session of its own. Raises ReplicaFailed if there is nothing to start."""
         record = self.record
-        words = options.render_command(record.port, record.gpu)
-        env = options.render_env(record.port, record.gpu) | {processes.TAG: self._tag}
+        words = options.render_command(record.port, record.gpu, record.grpc_port)
+        env = options.render_env(record.port, record.gpu, record.grpc_port) | {processes.TAG: self._tag}
         self._records.write(record)
         output = log.open_fresh()
         try:

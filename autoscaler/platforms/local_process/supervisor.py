@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import structlog
 
+from autoscaler.cold_starts import ColdStarts
 from autoscaler.errors import ReplicaFailed
 from autoscaler.platforms.local_process.back_off import BackOff
-from autoscaler.platforms.local_process.cold_starts import ColdStarts
 from autoscaler.platforms.local_process.fleet_plan import Member, State
 from autoscaler.platforms.local_process.options import LocalOptions
 from autoscaler.platforms.local_process.replica_log import ReplicaLog
@@ -203,4 +203,6 @@ class Supervisor:
         return self._around.listener.busy_slots().get(self.process.record.id, 0)
 
     def _as_replica(self, process: ReplicaProcess) -> Replica:
-        return Replica(process.record.id, process.url, self._around.options.slots_per_replica)
+        return Replica(
+            process.record.id, process.url, self._around.options.slots_per_replica, process.grpc_target
+        )

@@ -5,6 +5,9 @@ import numpy as np
 from autoscaler.domain import Fleet, Observation
 from autoscaler.replay.scenario import Scenario
 
+_ROUNDING = 1e-9
+"""What is left of a division that comes out even is no replica [1]."""
+
 
 class FixedPolicy:
     """As many replicas as were there at first, whatever happens."""
@@ -18,12 +21,12 @@ class FixedPolicy:
         """Keep them."""
 
 
-def peak_replicas(scenario: Scenario) -> int:
-    """Replicas of a fixed fleet for the busiest 5 minutes of the demand, at the middle of the band [1]."""
+def peak_replicas(scenario: Scenario, utilization: float | None = None) -> int:
+    """Replicas of which so large a share is busy in the busiest 5 minutes; by default the band's middle [1]."""
     per_window = max(1, round(300.0 / scenario.interval))
     padded = np.append(scenario.counts, np.zeros(-len(scenario.counts) % per_window))
     busiest = float(padded.reshape(-1, per_window).sum(axis=1).max()) / (per_window * scenario.interval)
     objective = scenario.objective
     middle = (objective.utilization_low + objective.utilization_high) / 2
-    servers = busiest * scenario.service_time_mean / middle
-    return max(1, int(np.ceil(servers / scenario.slots_per_replica)))
+    servers = busiest * scenario.service_time_mean / (utilization or middle)
+    return max(1, int(np.ceil(servers / scenario.slots_per_replica - _ROUNDING)))

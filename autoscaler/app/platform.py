@@ -1,0 +1,24 @@
+"""The platform that a pool's settings name."""
+
+from autoscaler.platforms.exec_command import ExecCommand, ExecOptions
+from autoscaler.platforms.keda import Keda, KedaOptions
+from autoscaler.platforms.local_process import LocalOptions, LocalProcesses
+from autoscaler.platforms.static import Static, StaticOptions
+from autoscaler.platforms.webhook import Webhook, WebhookOptions
+from autoscaler.ports import Clock, ModelServer, Platform
+from autoscaler.settings.settings import PlatformOptions
+
+
+def make_platform(options: PlatformOptions, server: ModelServer, clock: Clock) -> Platform:
+    """Make it; nothing runs before it is started."""
+    match options:
+        case StaticOptions():
+            return Static(options, server)
+        case LocalOptions():
+            return LocalProcesses(options, server, clock)
+        case WebhookOptions():
+            return Webhook(options, server, clock)
+        case ExecOptions():
+            return ExecCommand(options, server, clock)
+        case KedaOptions():
+            return Keda(options, server, clock)

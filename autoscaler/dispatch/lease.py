@@ -1,0 +1,43 @@
+"""What the ledger of slots gives out, and what it says of a replica."""
+
+from enum import StrEnum
+
+from autoscaler.domain.value import value
+
+
+@value
+class Lease:
+    """The right to use one slot of one replica, from dispatch until it is given back, once."""
+
+    number: int
+    """Unique for the life of the dispatcher."""
+    replica_id: str
+    request_id: str
+
+
+class ReplicaState(StrEnum):
+    """What a replica may be given."""
+
+    READY = "ready"
+    """New requests."""
+    DRAINING = "draining"
+    """Nothing new; what it holds it finishes."""
+    LOST = "lost"
+    """Nothing; it stays known only until its last lease is given back."""
+
+
+@value
+class ReplicaLoad:
+    """One replica as the ledger sees it now."""
+
+    replica_id: str
+    state: ReplicaState
+    slots: int
+    """Requests it is offered for at a time [1]."""
+    busy: int
+    """Leases that are live on it [1]; above `slots` only after `slots` was lowered."""
+
+    @property
+    def free(self) -> int:
+        """Slots that a request could have now [1]."""
+        return max(0, self.slots - self.busy) if self.state is ReplicaState.READY else 0

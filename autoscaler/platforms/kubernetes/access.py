@@ -1,0 +1,87 @@
+"""How the API server is reached, and who we are to it: as kubectl would, or as the service account of our pod.
+
+The client library reads kubeconfigs (certificates, tokens, plugins that make tokens) and the files of a
+service account. What it is not used for is the calls themselves: they are few, go to kinds of resources that no
+library knows beforehand, and must be watched closely. It is imported only when it is needed, for it is large.
+
+Tokens are renewed by the library; where one is refused all the same, everything is read anew.
+"""
+
+import os
+import ssl
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autoscaler.errors import PlatformUnavailable
+from autoscaler.platforms.kubernetes.options import KubernetesOptions
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where every pod finds its token, the authority of the API server, and its namespace."""
+
+_IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How the API server is reached."""
+
+    host: str
+    """Base URL."""
+    namespace: str
+    """Where we are at home."""
+    tls: ssl.SSLContext | None
+    server_name: str | None
+    """Name that its certificate must have, where that is not its host."""
+    authorization: Callable[[], Awaitable[str | None]]
+    """The value of the header that says who we are now; None for a client certificate."""
+
+
+async def load_access(options: KubernetesOptions) -> Access:
+    """Read it from the files that the options, or the surroundings, name.
+
+    Raises
+    ------
+    PlatformUnavailable
+        If there is none, or it cannot be used; the text says what to do.
+    """
+    from kubernetes_asyncio import client, config  # noqa: PLC0415 - 40 MB that few need
+
+    settings = client.Configuration()
+    try:
+        if options.kubeconfig is None and _IN_CLUSTER in os.environ:
+            config.load_incluster_config(
+                client_configuration=settings,
+                token_filename=str(SERVICE_ACCOUNT / "token"),
+                cert_filename=str(SERVICE_ACCOUNT / "ca.crt"),
+            )
+            namespace = (SERVICE_ACCOUNT / "namespace").read_text("utf-8").strip()
+        else:
+            file = None if options.kubeconfig is None else str(options.kubeconfig)
+            loader = await config.load_kube_config(
+                config_file=file,
+                context=options.context,
+                client_configuration=settings,
+                persist_config=False,
+            )
+            namespace = (loader.current_context or {}).get("context", {}).get("namespace") or "default"
+        return _access(settings, namespace)
+    except (config.ConfigException, OSError, ValueError, KeyError, ssl.SSLError) as error:
+        where = options.kubeconfig or "the kubeconfig or the service account of this pod"
+        raise PlatformUnavailable(f"{where} cannot be used: {error}; set kubeconfig, or mend it") from error
+
+
+def _access(settings: Any, namespace: str) -> Access:
+    async def authorization() -> str | None:
+        key: str | None = await settings.get_api_key_with_prefix("BearerToken")
+        return key
+
+    tls = None
+    if settings.host.startswith("https:"):
+        tls = ssl.create_default_context(cafile=settings.ssl_ca_cert)
+        if settings.cert_file:
+            tls.load_cert_chain(settings.cert_file, settings.key_file)
+        if not settings.verify_ssl:  # as the kubeconfig says
+            tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    return Access(settings.host.rstrip("/"), namespace, tls, settings.tls_server_name, authorization)

@@ -1,0 +1,201 @@
+"""One request's way through queue and slots to the answer of a replica, and the giving back of its slot.
+
+    wait_for_slot ─▶ call ──┬──▶ the answer has begun: a `Call`
+          ▲                 │
+          └── not executed ─┘
+
+It is tried again only when it provably executed nothing: the connection was refused, or one that had idled
+was found closed before any byte came back; and only while the body can be sent again. A replica that refused
+is not tried again while there is another.
+
+Whoever makes one uses it as a context: at its end the slot is given back, if it was not before, and the
+request is told as ended. Nothing is awaited for that.
+"""
+
+import asyncio
+from dataclasses import replace
+from functools import partial
+from math import inf
+from types import TracebackType
+from typing import Self
+
+from aiohttp import hdrs
+
+from autoscaler.dispatch.events import CallEnd
+from autoscaler.dispatch.priority_class import PriorityClass
+from autoscaler.domain import Outcome, Request
+from autoscaler.proxy.affinity_key import affinity_key
+from autoscaler.proxy.answers import Refusal, Refused, dropped
+from autoscaler.proxy.attempt import Attempt, Stopped
+from autoscaler.proxy.call import Call, CallBroke
+from autoscaler.proxy.door import Door, Route
+from autoscaler.proxy.grant import Dropped, Grant
+from autoscaler.proxy.onward import Onward
+from autoscaler.proxy.urgency import class_of
+
+_BUSY, _FAILED = (429, 503), (500, 502, 504)
+"""Statuses by which a server says that it has too much to do, and that it failed."""
+
+_RETRY_AFTER_MAX = 3600
+"""A server is not left alone for longer, whatever it says [s]."""
+
+
+class Execution:
+    """Serves one request with the slots of one pool."""
+
+    def __init__(
+        self, door: Door, route: Route, onward: Onward, timeout: float | None = None, tenant: str = ""
+    ) -> None:
+        self._door = door
+        self._route = route
+        self._onward = onward
+        self.arrived_at = door.clock.now()
+        """[s, monotonic]"""
+        self.grant: Grant | None = None
+        """The slot it has, or had last."""
+        self._copy: Grant | None = None
+        """The slot whose answer it gets, if that is a second one."""
+        self._end = CallEnd.SERVED
+        self._end_of_failure: CallEnd | None = None
+        self.outcome = Outcome.FAILED
+        """How it ends, unless the answer comes in full before."""
+        self.may_be_cut = False
+        """Whether a cancellation means that the program ends, not that the client left."""
+        own = self._class()
+        wait = own.wait_timeout or route.options.wait_timeout
+        self.request = Request(
+            id=str(next(door.serials)),
+            arrived_at=self.arrived_at,
+            deadline=self.arrived_at + (wait if timeout is None else min(timeout, wait)),
+            given_up_at=inf if timeout is None else self.arrived_at + timeout,
+            body_bytes=onward.body.spooled,
+            priority_class=own.name,
+            tenant=tenant,
+            affinity_key=self._affinity_key(),
+            hedgeable=route.options.hedge and onward.may_run_twice,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, asyncio.CancelledError) and not self.may_be_cut:
+            self.outcome = Outcome.CANCELLED
+        self._release(self.outcome)
+
+    async def wait_for_slot(self) -> None:
+        """Wait; raises `Refused` if the queue lets go of the request."""
+        self._take(await self._route.drive.acquire(self.request))
+
+    async def call(self) -> Call:
+        """Call the replica of the slot, and others if it provably executed nothing; `Refused` if in vain."""
+        tries = 0
+        while True:
+            attempt = Attempt(self._route, self._onward, self.slot, fresh_connection=tries > 0)
+            try:
+                call = await attempt.make()
+            except Stopped:
+                self._take(await self._route.drive.retry(self.slot, refused=False))
+            except CallBroke as broken:
+                tries += 1
+                await self._try_elsewhere(broken, tries)
+            else:
+                self._begin(call, attempt)
+                return call
+
+    def _begin(self, call: Call, attempt: Attempt) -> None:
+        """Note whose answer it is, and what it says of the server."""
+        self._copy = attempt.copy
+        if call.status in _BUSY:
+            self._route.drive.busy(attempt.winner, _retry_after(call))
+            self._end = CallEnd.INCONCLUSIVE
+        elif call.status in _FAILED:
+            self._end = CallEnd.SERVER_FAILED
+        if not call.switched:
+            call.when_received(partial(self._release, Outcome.COMPLETED))
+
+    def _release(self, outcome: Outcome) -> None:
+        end = self._end if outcome is Outcome.COMPLETED else self._end_of_failure
+        for slot in (self._copy, self.grant):
+            if slot is not None:
+                self._route.drive.release(slot, outcome, end)
+
+    async def _try_elsewhere(self, broken: CallBroke, tries: int) -> None:
+        body = self._onward.body
+        if body.failure is not None:
+            self.outcome = Outcome.REJECTED
+            raise Refused(replace(body.failure, executed="maybe")) from broken
+        if tries > self._door.options.retries_max or not broken.can_be_repeated or body.consumed:
+            raise Refused(self.broke(broken)) from broken
+        self._take(await self._route.drive.retry(self.slot, refused=broken.how == "connect"))
+
+    def broke(self, broken: CallBroke) -> Refusal:
+        """Note that the call ended without a whole answer; return what to tell the client."""
+        if broken.how == "local":
+            self.outcome, self._end_of_failure = Outcome.FAILED, CallEnd.INCONCLUSIVE
+            return Refusal(503, "no_descriptors", str(broken), broken.executed, retry_after=1.0)
+        self._end_of_failure = CallEnd.REFUSED if broken.how == "connect" else CallEnd.BROKE
+        if broken.how == "late":
+            self.outcome = Outcome.EXPIRED
+            return Refusal(504, "upstream_timeout", str(broken), broken.executed)
+        self.outcome = Outcome.FAILED
+        return Refusal(502, f"upstream_{broken.how}", str(broken), broken.executed, proxy_reason=broken.how)
+
+    def now_executed(self, refusal: Refusal) -> Refusal:
+        """Return `refusal`, saying that the request may have executed, if it may."""
+        return refusal if self.grant is None else replace(refusal, executed="maybe")
+
+    @property
+    def slot(self) -> Grant:
+        """The slot it has."""
+        if self.grant is None:
+            raise RuntimeError("no slot was granted yet")
+        return self.grant
+
+    @property
+    def pool(self) -> str:
+        """Whose slots it uses."""
+        return self._route.drive.name
+
+    def times(self) -> tuple[float, float]:
+        """Return how long it waited, and how long it has had its slot [s]."""
+        now = self._door.clock.now()
+        started = now if self.grant is None else self.grant.started_at
+        return started - self.arrived_at, now - started
+
+    def timing(self) -> str:
+        """Tell where the time went, as `Server-Timing` does [ms]."""
+        waited, served = self.times()
+        timing = f"queue;dur={waited * 1000:.1f}"
+        return timing if self.grant is None else f"{timing}, service;dur={served * 1000:.1f}"
+
+    def _class(self) -> PriorityClass:
+        route, onward = self._route, self._onward
+        options = route.options
+        said, body = (onward.headers, onward.body.held()) if options.urgency_from_clients else ({}, b"")
+        return class_of(said, onward.target, body, route.drive.classes, options.priority_class)
+
+    def _affinity_key(self) -> str:
+        options, onward = self._route.options.affinity, self._onward
+        if not options.any:
+            return ""
+        return affinity_key(options, onward.headers.get, onward.target, onward.body.held)
+
+    def _take(self, ending: Grant | Dropped) -> None:
+        if isinstance(ending, Grant):
+            self.grant = ending
+            return
+        self.grant = None
+        waited = self._door.clock.now() - self.arrived_at
+        raise Refused(dropped(ending.reason, ending.expected_wait, waited))
+
+
+def _retry_after(call: Call) -> float:
+    """Return for how long the server asks to be left alone [s]; 0 if it does not say it in seconds."""
+    said = call.headers.get(hdrs.RETRY_AFTER, "")
+    return min(int(said), _RETRY_AFTER_MAX) if said.isascii() and said.isdigit() else 0.0

@@ -1,0 +1,1 @@
+"""What a replay tells people: who plays, what each cost and missed, the verdict, a page, a configuration."""

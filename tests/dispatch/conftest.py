@@ -1,0 +1,6 @@
+"""Examples take longer on a busy machine, and are not wrong for that."""
+
+from hypothesis import settings
+
+settings.register_profile("dispatch", deadline=None)
+settings.load_profile("dispatch")

@@ -1,0 +1,91 @@
+"""A receiver of events that behaves: checks signatures by the specification, does nothing twice, keeps order.
+
+`answers` scripts what the next attempts get: a status, `"hang"`, or `"cut"` (the event is taken, and the
+connection breaks before the answer). Once it is empty, everything is accepted.
+"""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import json
+from typing import Any
+
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+
+class FakeReceiver:
+    """Listens on the loopback within `async with`."""
+
+    def __init__(self, secret: bytes | None = None):
+        self.secret = secret
+        self.answers: list[Any] = []
+        self.fleet: dict[str, Any] | None = None
+        self.attempts: list[dict[str, Any]] = []
+        self.applied: list[int] = []
+        self.at_once_max = 0
+        self.headers: list[dict[str, str]] = []
+        self._seen: set[str] = set()
+        self._at_once = 0
+
+    async def __aenter__(self) -> "FakeReceiver":
+        application = web.Application()
+        application.router.add_post("/scale", self._scale)
+        application.router.add_get("/fleet", self._fleet)
+        self._server = TestServer(application, host="127.0.0.1")
+        await self._server.start_server()
+        return self
+
+    async def __aexit__(self, *exception) -> None:
+        await self._server.close()
+
+    @property
+    def url(self) -> str:
+        return str(self._server.make_url("/scale"))
+
+    @property
+    def status_url(self) -> str:
+        return str(self._server.make_url("/fleet"))
+
+    async def until(self, condition, timeout: float = 20.0) -> None:
+        async with asyncio.timeout(timeout):
+            while not condition():
+                await asyncio.sleep(0.001)
+
+    async def _scale(self, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        self._at_once += 1
+        self.at_once_max = max(self.at_once_max, self._at_once)
+        try:
+            return await self._answer(request, body)
+        finally:
+            self._at_once -= 1
+
+    async def _answer(self, request: web.Request, body: bytes) -> web.StreamResponse:
+        self.headers.append(dict(request.headers))
+        if self.secret is not None and not self._is_signed(request, body):
+            return web.Response(status=401, text="not signed by us")
+        event = json.loads(body)
+        self.attempts.append(event)
+        answer = self.answers.pop(0) if self.answers else 202
+        if answer == "hang":
+            await asyncio.sleep(3600)
+        if isinstance(answer, int) and answer >= 300:
+            return web.Response(status=answer, text="as the test wants", headers={"Location": "/elsewhere"})
+        if event["id"] not in self._seen:
+            self._seen.add(event["id"])
+            self.applied.append(event["data"]["desired"])
+        if answer == "cut":
+            assert request.transport is not None
+            request.transport.abort()
+        return web.json_response(self.fleet or {"ok": True}, status=202)
+
+    def _is_signed(self, request: web.Request, body: bytes) -> bool:
+        signed = f"{request.headers['Webhook-Id']}.{request.headers['Webhook-Timestamp']}.".encode() + body
+        assert self.secret is not None
+        right = "v1," + base64.b64encode(hmac.new(self.secret, signed, hashlib.sha256).digest()).decode()
+        return right in request.headers.get("Webhook-Signature", "").split()
+
+    async def _fleet(self, request: web.Request) -> web.Response:
+        return web.Response(status=503) if self.fleet is None else web.json_response(self.fleet)
