@@ -14,7 +14,7 @@ import structlog
 
 from autoscaler.domain import Decision, Fleet, Observation, ScaleTo
 from autoscaler.errors import AutoscalerError, PlatformUnavailable
-from autoscaler.ports import Clock, DecisionLog, Platform
+from autoscaler.ports import Clock, ControllerJournal, DecisionLog, Platform
 from autoscaler.scaling import Controller
 
 log = structlog.get_logger(__name__)
@@ -22,6 +22,8 @@ log = structlog.get_logger(__name__)
 _TRUSTED_INTERVALS = 3.0
 """An interval so many times as long as it should be was slept through, and says nothing of the demand."""
 _OCCUPANCY_INTERVALS = 30  # of which the rolling occupancy is a mean
+CHECKPOINT_INTERVAL = 86400.0
+"""Between two copies of the controller [s]; to re-execute a decision, what led to it since one must be, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class ControlLoop:
         Told every decision.
     run_fit : callable
         (job, time limit [s]) -> awaitable of the job's result; may raise AutoscalerError.
+    journal : ControllerJournal, optional
+        Given the controller before its first step and once a day, and each fit that it adopts.
     """
 
     def __init__(
@@ -73,6 +77,7 @@ class ControlLoop:
         clock: Clock,
         options: ControlOptions,
         run_fit: Callable[[Callable[[], Any], float], Awaitable[Any]],
+        journal: ControllerJournal | None = None,
     ) -> None:
         self._pool = pool
         self._controller = controller
@@ -82,6 +87,9 @@ class ControlLoop:
         self._clock = clock
         self._options = options
         self._run_fit = run_fit
+        self._journal = journal
+        self._checkpoint_at: float | None = None
+        self._last_step = (nan, nan)  # now and wall time
         self._fit: asyncio.Task[None] | None = None
         self._fleet: Fleet | None = None
         self._told: int | None = None
@@ -109,7 +117,9 @@ class ControlLoop:
         reachable = await self._ask_fleet()
         if self._fleet is None:
             return
+        self._checkpoint_if_due(now, wall_time)
         decision = self._controller.step(observation, self._fleet, now)
+        self._last_step = (now, wall_time)
         for each in self._logs:
             each.record(self._pool, observation, self._fleet, decision, now, wall_time)
         self._remember(observation, self._fleet)
@@ -138,6 +148,13 @@ class ControlLoop:
             return observation
         log.warning("this program stood still; the interval is not used", length=observation.interval)
         return None
+
+    def _checkpoint_if_due(self, now: float, wall_time: float) -> None:
+        if self._journal is None:
+            return
+        if self._checkpoint_at is None or now - self._checkpoint_at >= CHECKPOINT_INTERVAL:
+            self._journal.checkpoint(self._pool, self._controller, now, wall_time)
+            self._checkpoint_at = now
 
     def _remember(self, observation: Observation | None, fleet: Fleet) -> None:
         """Keep slot time in use and slot time there; slots are those between the last tick and this one."""
@@ -180,6 +197,10 @@ class ControlLoop:
         except AutoscalerError as error:
             log.warning("no new forecast; the last one goes on", pool=self._pool, error=str(error))
             return
+        # Before it is adopted, for the controller teaches it more. A tick may have read the clock already and
+        # wait for the platform: so what tells the order is the last step, and not the time of now.
+        if self._journal is not None:
+            self._journal.adopted(self._pool, fitted, *self._last_step)
         self._controller.adopt(fitted, self._clock.now())
         if fitted.failure:
             log.warning("no forecast from this history", pool=self._pool, error=fitted.failure)

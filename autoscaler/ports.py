@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from autoscaler.domain import Decision, DropReason, Fleet, Observation, Outcome, Request
+from autoscaler.scaling import Controller
+from autoscaler.scaling.fit import Fitted
 
 
 class Clock(Protocol):
@@ -115,3 +117,17 @@ class DecisionLog(Protocol):
         wall_time: float,
     ) -> None:
         """Keep one step of the control path; returns at once, is on disk within one interval."""
+
+
+class ControllerJournal(Protocol):
+    """Where the controller itself is kept now and then, so that its decisions can be re-executed from there.
+
+    A step is known by its two times, `now` and `wall_time`; they are those that `DecisionLog.record` is told.
+    Both calls return at once and keep the object as it is at the call.
+    """
+
+    def checkpoint(self, pool: str, controller: Controller, now: float, wall_time: float) -> None:
+        """Keep the controller as it is before the step of `now` and `wall_time`."""
+
+    def adopted(self, pool: str, fitted: Fitted, now: float, wall_time: float) -> None:
+        """Keep a fit that is adopted after the step of `now` and `wall_time`, and before the next."""

@@ -2,6 +2,7 @@
 
 from autoscaler.platforms.exec_command import ExecCommand, ExecOptions
 from autoscaler.platforms.keda import Keda, KedaOptions
+from autoscaler.platforms.kubernetes import Kubernetes, KubernetesOptions
 from autoscaler.platforms.local_process import LocalOptions, LocalProcesses
 from autoscaler.platforms.static import Static, StaticOptions
 from autoscaler.platforms.webhook import Webhook, WebhookOptions
@@ -22,3 +23,5 @@ def make_platform(options: PlatformOptions, server: ModelServer, clock: Clock) -
             return ExecCommand(options, server, clock)
         case KedaOptions():
             return Keda(options, server, clock)
+        case KubernetesOptions():
+            return Kubernetes(options, server, clock)

@@ -72,6 +72,7 @@ class Pool:
             clock,
             replace(control, actuate=acts),
             fits.run,
+            journal=history,
         )
         self._interval = control.interval
         self.discovered = False

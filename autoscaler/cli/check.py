@@ -14,6 +14,7 @@ from rich.text import Text
 from autoscaler.cli.findings import Finding, Level
 from autoscaler.cli.probe_access import probe_access
 from autoscaler.cli.probe_files import probe_folder, probe_history
+from autoscaler.cli.probe_kubernetes import probe_kubernetes
 from autoscaler.cli.probe_machine import probe_command, probe_gpus
 from autoscaler.cli.probe_network import probe_address, probe_servers
 from autoscaler.cli.probe_objective import probe_objective
@@ -21,6 +22,7 @@ from autoscaler.cli.probe_remote import probe_exec, probe_fleet, probe_webhook
 from autoscaler.errors import SettingsError
 from autoscaler.platforms.exec_command import ExecOptions
 from autoscaler.platforms.keda import KedaOptions
+from autoscaler.platforms.kubernetes import KubernetesOptions
 from autoscaler.platforms.local_process.options import LocalOptions
 from autoscaler.platforms.static import StaticOptions
 from autoscaler.platforms.webhook import WebhookOptions
@@ -93,6 +95,8 @@ async def _probe_platform(pool: PoolSettings, platform: PlatformOptions) -> list
             findings = await probe_exec(pool, platform)
         case KedaOptions():
             findings = await probe_fleet(pool, platform.fleet)
+        case KubernetesOptions():
+            findings = await probe_kubernetes(pool, platform)
     return [*findings, probe_folder("state", platform.fleet.state_dir)]
 
 

@@ -29,9 +29,8 @@ def probe_command(pool: PoolSettings, platform: LocalOptions) -> list[Finding]:
 
 def probe_gpus(pool: PoolSettings, platform: LocalOptions) -> list[Finding]:
     """Whether the GPUs are there; nothing where nobody can tell."""
-    listed = [
-        gpu for gpu in platform.gpus if not gpu.startswith("MIG-")
-    ]  # parts of a GPU have ids of their own
+    each = [gpu for gpus in platform.gpus for gpu in gpus.split(",")]  # one replica may have several
+    listed = [gpu for gpu in each if not gpu.startswith("MIG-")]  # parts of a GPU have ids of their own
     there = _gpus_of_this_machine() if listed else None
     if there is None:
         return []

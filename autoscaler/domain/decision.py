@@ -6,6 +6,7 @@ person the sentence that `str()` gives.
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import isnan
 
 
 class Reason(StrEnum):
@@ -55,18 +56,24 @@ class Numbers:
         At the door, over the last minutes [1/s].
     forecast_rate, forecast_rate_p10, forecast_rate_p90 : float
         Predicted one lead time ahead: what is sized for, and 0.1 and 0.9 quantiles [1/s].
-    service_time_mean, service_scv : float
-        E[S] [s] and squared coefficient of variation [1].
+    service_time_mean, service_scv, arrival_scv : float
+        E[S] [s], its squared coefficient of variation, and variance / mean of counts of arrivals [1].
     offered_load : float
         forecast_rate * service_time_mean [erlang].
     lead_time : float
         From a decision to a ready replica, a high quantile [s].
     servers_for_wait, servers_for_band, servers_for_backlog : int
         Slots that each constraint asks for, one lead time ahead [1].
-    replicas_up, replicas_down : int
-        At least so many are needed one lead time ahead; no more than so many over all of it [1].
+    replicas_up, replicas_aim, replicas_down : int
+        At least so many are needed one lead time ahead; the best number then; no more than so many over all
+        of it [1].
     utilization_expected : float
         offered_load / slots of `desired` replicas [1].
+    replicas_as_forecast : int
+        Where to go had the last minutes been as forecast, with no burst and no lull [1].
+    next_change_in : float
+        When another number than `desired` will be asked for, if all comes as forecast [s]; not known, or not
+        within two hours: NaN.
     """
 
     arrival_rate: float = float("nan")
@@ -75,14 +82,18 @@ class Numbers:
     forecast_rate_p90: float = float("nan")
     service_time_mean: float = float("nan")
     service_scv: float = float("nan")
+    arrival_scv: float = float("nan")
     offered_load: float = float("nan")
     lead_time: float = float("nan")
     servers_for_wait: int = 0
     servers_for_band: int = 0
     servers_for_backlog: int = 0
     replicas_up: int = 0
+    replicas_aim: int = 0
     replicas_down: int = 0
     utilization_expected: float = float("nan")
+    replicas_as_forecast: int = 0
+    next_change_in: float = float("nan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +125,10 @@ class Hold:
 
 
 Decision = ScaleTo | Hold
+
+
+def _in_minutes(seconds: float) -> str:
+    return "within a minute" if seconds < 60.0 else f"in about {seconds / 60:.0f} min"
 
 
 def _replicas(count: int) -> str:
@@ -169,4 +184,11 @@ def _because(decision: Decision) -> str:
         parts.append(words)
     if numbers.utilization_expected == numbers.utilization_expected:
         parts.append(f"{numbers.utilization_expected:.0%} busy expected")
+    if numbers.replicas_as_forecast not in (0, numbers.replicas_aim):
+        parts.append(
+            f"the best is {numbers.replicas_aim}, or {numbers.replicas_as_forecast} "
+            "had the last minutes been as forecast"
+        )
+    if not isnan(numbers.next_change_in):
+        parts.append(f"the next change is expected {_in_minutes(numbers.next_change_in)}")
     return "; ".join(parts) + "."

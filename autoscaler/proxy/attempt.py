@@ -28,7 +28,7 @@ class Attempt:
         self._slot = slot
         self._fresh_connection = fresh_connection
         self._is_stopped = False
-        self._task = asyncio.current_task()
+        self._task: asyncio.Task[object] | None = None
         self.copy: Grant | None = None
         """The second slot, if its answer began first. Whoever made the attempt owes its release."""
 
@@ -61,6 +61,7 @@ class Attempt:
 
     async def _make_stoppably(self) -> Call:
         drive, slot = self._route.drive, self._slot
+        self._task = asyncio.current_task()
         drive.let_stop(slot, self._stop)
         try:
             return await self._call(slot)

@@ -17,6 +17,9 @@ from aiohttp import web
 from autoscaler.proxy.answers import Refusal, Refused
 from autoscaler.proxy.options import ProxyOptions
 
+Payload = bytes | AsyncIterator[bytes] | None
+"""What is sent of a body: nothing, all of it, or a stream that reads on from the client."""
+
 
 class SpoolBudget:
     """Memory for what is read ahead, of all requests together."""
@@ -71,8 +74,8 @@ class RequestBody:
             self._chunks = [b"".join(self._chunks)]
         return self._chunks[0] if self._chunks else b""
 
-    def payload(self) -> bytes | AsyncIterator[bytes] | None:
-        """Return what to send: nothing, all of it, or a stream that reads on from the client."""
+    def payload(self) -> Payload:
+        """Return what to send now."""
         if not self.complete:
             return self._stream()
         return self.held() if self._chunks else None

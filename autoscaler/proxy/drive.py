@@ -2,8 +2,7 @@
 
 Whoever wants a slot calls `acquire` and gets a `Grant` or a `Dropped`, whatever the dispatcher decides and
 whenever. Everything that happens is reported to the dispatcher as an event, in order, and what it answers is
-performed at once: a future is resolved, a listener is told, a call is stopped. Nothing here waits except
-`acquire` and `retry`.
+performed at once (`drive_actions`). Nothing here waits except `acquire` and `retry`.
 
 A request is told to the listeners as arrived, perhaps started and freed, and ended, each once, also when
 its handler is cancelled at the worst moment: before the decision, after it, or in the same turn of the loop.
@@ -12,7 +11,6 @@ its handler is cancelled at the worst moment: before the decision, after it, or 
 import asyncio
 from collections.abc import Callable, Mapping
 
-from autoscaler.dispatch.actions import Action, Drop, Hedge, Preempt, Send
 from autoscaler.dispatch.events import (
     Arrived,
     AwaitsFirstByte,
@@ -20,7 +18,6 @@ from autoscaler.dispatch.events import (
     CallEnd,
     Cancelled,
     Closing,
-    Event,
     FirstByte,
     Probed,
     ReplicaDraining,
@@ -29,29 +26,12 @@ from autoscaler.dispatch.events import (
     ReplicaReady,
     Returned,
     SlotFreed,
-    Tick,
 )
-from autoscaler.dispatch.slots import Lease
-from autoscaler.domain import DropReason, Outcome, Request
+from autoscaler.domain import Outcome, Request
 from autoscaler.ports import Replica
-from autoscaler.proxy.drive_state import DriveState
+from autoscaler.proxy.drive_actions import ActionsPerformed
 from autoscaler.proxy.grant import Dropped, Grant
-from autoscaler.proxy.slot_use import SlotUse, Waiter
-
-_WAKEUP_MIN = 0.001
-"""A timer may fire up to the loop's resolution too early [s]; it is set again no sooner than this."""
-
-_OUTCOME_OF_DROP = {
-    DropReason.QUEUE_FULL: Outcome.REJECTED,
-    DropReason.QUEUE_BYTES_FULL: Outcome.REJECTED,
-    DropReason.QUEUE_SECONDS_FULL: Outcome.REJECTED,
-    DropReason.PREDICTED_LATE: Outcome.REJECTED,
-    DropReason.RETRIES_SPENT: Outcome.FAILED,
-    DropReason.CLOSING: Outcome.REJECTED,
-    DropReason.DEADLINE_PASSED: Outcome.EXPIRED,
-    DropReason.NO_CAPACITY: Outcome.EXPIRED,
-    DropReason.NO_REPLICA_IN_TIME: Outcome.REJECTED,
-}
+from autoscaler.proxy.slot_use import Waiter
 
 _END_OF_OUTCOME = {
     Outcome.COMPLETED: CallEnd.SERVED,
@@ -60,7 +40,7 @@ _END_OF_OUTCOME = {
 """What an outcome says of the replica, where nothing more exact is known; the others say nothing."""
 
 
-class PoolDrive(DriveState):
+class PoolDrive(ActionsPerformed):
     """Drives the dispatcher of one pool; a `ports.ReplicaListener`.
 
     Parameters
@@ -214,66 +194,23 @@ class PoolDrive(DriveState):
         """Base URL of each replica that is there, draining ones too."""
         return [replica.url for each, replica in self._replicas.items() if each not in self._lost]
 
-    # -- events to the dispatcher, its actions performed
-
-    def _report(self, event: Event) -> None:
-        now = self._clock.now()
-        for action in self._dispatcher.handle(event, now):
-            self._perform(action, now)
-        self._set_timer(now)
-
-    def _perform(self, action: Action, now: float) -> None:
-        match action:
-            case Send(request, lease):
-                self._start(self._waiters.pop(request.id), request, lease, now)
-            case Drop(request):
-                self._drop(self._waiters.pop(request.id), action, now)
-            case Preempt(lease):
-                use = self._uses.get(lease.number)
-                if use is not None and use.stop is not None:
-                    stop, use.stop = use.stop, None
-                    stop()
-            case Hedge(request, lease, of):
-                self._hedge(request, lease, self._uses.get(of.number), now)
-
-    def _start(self, waiter: Waiter, request: Request, lease: Lease, now: float) -> None:
-        grant = Grant(request, lease, self._replicas[lease.replica_id], started_at=now)
-        for listener in self._listeners:
-            listener.started(request, now)
-        self._uses[lease.number] = SlotUse(grant, waiter.owner)
-        self._end_wait(waiter, grant)
-
-    def _drop(self, waiter: Waiter, drop: Drop, now: float) -> None:
-        for listener in self._listeners:
-            listener.ended(waiter.request, _OUTCOME_OF_DROP[drop.reason], now, drop.reason)
-        self._end_wait(waiter, Dropped(drop.reason, drop.retry_after))
-
-    def _hedge(self, copy: Request, lease: Lease, first: SlotUse | None, now: float) -> None:
-        grant = Grant(copy, lease, self._replicas[lease.replica_id], started_at=now)
-        if first is None or first.take_copy is None:
-            asyncio.get_running_loop().call_soon(self._report, SlotFreed(lease, CallEnd.INCONCLUSIVE))
-            return
-        self._uses[lease.number] = SlotUse(grant, first.owner, is_copy=True)
-        first.take_copy(grant)
+    # -- waiting
 
     def _new_waiter(self, request: Request, owner: "asyncio.Task[object] | None") -> Waiter:
-        waiter = Waiter(request, owner, asyncio.get_running_loop().create_future())
+        waiter = Waiter(request, owner)
         self._waiters[request.id] = waiter
         return waiter
 
     async def _ending_of(self, waiter: Waiter) -> Grant | Dropped:
         try:
             while waiter.ending is None:
+                if waiter.woken is None:
+                    waiter.woken = asyncio.get_running_loop().create_future()
                 await waiter.woken
         except asyncio.CancelledError:
             self._abandon(waiter)
             raise
         return waiter.ending
-
-    def _end_wait(self, waiter: Waiter, ending: Grant | Dropped) -> None:
-        waiter.ending = ending
-        if not waiter.woken.done():  # it is when its task was cancelled a moment ago
-            waiter.woken.set_result(None)
 
     def _abandon(self, waiter: Waiter) -> None:
         """The wait was cancelled: undo what the dispatcher has, or will have, decided."""
@@ -285,28 +222,3 @@ class PoolDrive(DriveState):
             now = self._clock.now()
             for listener in self._listeners:
                 listener.ended(waiter.request, Outcome.CANCELLED, now)
-
-    # -- time
-
-    def _set_timer(self, now: float) -> None:
-        wakeup = self._dispatcher.next_wakeup()
-        if wakeup == self._wakeup:
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer, self._wakeup = None, wakeup
-        if wakeup is not None:
-            delay = max(wakeup - now, _WAKEUP_MIN)
-            self._timer = asyncio.get_running_loop().call_later(delay, self._tick)
-
-    def _tick(self) -> None:
-        self._timer = self._wakeup = None
-        self._report(Tick())
-
-    # -- small things
-
-    def _forget_if_lost(self, replica_id: str) -> None:
-        """Drop the address of a replica that the ledger has forgotten."""
-        if replica_id in self._lost and replica_id not in self._dispatcher.busy_by_replica():
-            self._lost.discard(replica_id)
-            self._replicas.pop(replica_id, None)

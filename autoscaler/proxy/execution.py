@@ -111,6 +111,7 @@ class Execution:
     def _begin(self, call: Call, attempt: Attempt) -> None:
         """Note whose answer it is, and what it says of the server."""
         self._copy = attempt.copy
+        self._onward.headers.clear()  # it is not sent again; a long answer need not hold them
         if call.status in _BUSY:
             self._route.drive.busy(attempt.winner, _retry_after(call))
             self._end = CallEnd.INCONCLUSIVE

@@ -48,12 +48,16 @@ def end_to_end(raw: RawHeaders, without: frozenset[bytes]) -> CIMultiDict[str]:
     BadHead
         If a value holds a control character.
     """
-    listed = _listed_in_connection(raw)
     kept: CIMultiDict[str] = CIMultiDict()
+    listed = b""
     for name, value in raw:
         lower = name.lower()
-        if lower not in without and lower not in listed:
+        if lower not in without:
             kept.add(name.decode("latin-1"), _text(value))
+        elif lower == b"connection":
+            listed += b"," + value
+    for token in listed.split(b",") if listed else ():
+        kept.popall(token.strip().decode("latin-1"), None)
     if _FORBIDDEN.search("\t".join(kept.values())):
         bad = next(name for name, value in kept.items() if _FORBIDDEN.search(value))
         raise BadHead(f"the value of header {bad!r} holds a control character")
@@ -89,15 +93,6 @@ def origin_form(target: str, host: str | None) -> str:
 def request_id(given: str | None, new: Callable[[], str]) -> str:
     """Return the id that a client gave, if it is short and printable, else a `new` one."""
     return given if given is not None and _TOKEN_ID.fullmatch(given) else new()
-
-
-def _listed_in_connection(raw: RawHeaders) -> frozenset[bytes]:
-    return frozenset(
-        token.strip().lower()
-        for name, value in raw
-        if name.lower() == b"connection"
-        for token in value.split(b",")
-    )
 
 
 def _text(value: bytes) -> str:

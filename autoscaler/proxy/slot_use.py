@@ -14,8 +14,9 @@ class Waiter:
 
     request: Request
     owner: "asyncio.Task[object] | None"
-    woken: "asyncio.Future[None]"
     ending: Grant | Dropped | None = None
+    woken: "asyncio.Future[None] | None" = None
+    """Is done when there is an ending; None while nobody has to wait for it."""
 
 
 @dataclass(slots=True)

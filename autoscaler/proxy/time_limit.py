@@ -21,7 +21,7 @@ class TimeLimit:
     def __enter__(self) -> Self:
         if self._seconds is not None:
             self._loop = asyncio.get_running_loop()
-            self._task = asyncio.current_task()
+            self._task = asyncio.current_task(self._loop)
             self._cancelling = 0 if self._task is None else self._task.cancelling()
             self._timer = self._loop.call_later(self._seconds, self._end)
         return self

@@ -15,7 +15,6 @@ from http import HTTPStatus
 import aiohttp
 from aiohttp import hdrs
 from multidict import CIMultiDict
-from yarl import URL
 
 from autoscaler.ports import Replica
 from autoscaler.proxy.answers import Executed
@@ -26,7 +25,7 @@ from autoscaler.proxy.headers import RESPONSE_FIELDS_REPLACED, BadHead, end_to_e
 from autoscaler.proxy.options import ProxyOptions, RouteOptions
 from autoscaler.proxy.quiet_log import QuietLog
 from autoscaler.proxy.time_limit import TimeLimit
-from autoscaler.proxy.upstream_session import new_session, wire_of_this_call
+from autoscaler.proxy.upstream_session import UpstreamSession
 from autoscaler.tls import client_context, watch
 
 _STALE_WINDOW = 0.25
@@ -44,8 +43,8 @@ class Upstream:
         self._live: dict[Wire, str] = {}
         self._no_descriptors = QuietLog(logging.getLogger("autoscaler.proxy"))
         verify = context or True
-        self._session = new_session(options, verify, keepalive_timeout=options.upstream_keepalive)
-        self._session_of_fresh_connections = new_session(options, verify, force_close=True)
+        self._session = UpstreamSession(options, verify, keepalive_timeout=options.upstream_keepalive)
+        self._session_of_fresh_connections = UpstreamSession(options, verify, force_close=True)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -76,18 +75,12 @@ class Upstream:
         """
         session = self._session_of_fresh_connections if fresh_connection or upgrade else self._session
         wire = Wire(_asking_for_websocket(headers) if upgrade else headers)
-        wire_of_this_call.set(wire)
         self._live[wire] = replica.id
         try:
             with TimeLimit(self._route.first_byte_timeout) as limit:
                 if not body.complete:
                     body.on_progress = limit.begin_again  # counted from the last progress of the upload
-                response = await session.request(
-                    method,
-                    URL(replica.url + target, encoded=True),
-                    data=body.payload(),
-                    allow_redirects=False,
-                )
+                response = await session.ask(method, replica.url, target, wire, body.payload())
         except BaseException as broken:
             wire.abort()
             del self._live[wire]
@@ -158,7 +151,7 @@ def _translate(broken: BaseException, wire: Wire, now: float) -> CallBroke | Non
             how, text = "late", "The model server did not answer in time."
         case aiohttp.ServerDisconnectedError() if not isinstance(broken.message, str):
             how, text = "truncated", "The model server broke off in the head of its answer."
-        case aiohttp.ServerDisconnectedError() | aiohttp.ClientOSError():
+        case aiohttp.ServerDisconnectedError() | aiohttp.ClientOSError() | ConnectionError():
             if wire.reused and now - wire.written_at < _STALE_WINDOW:
                 executed = "no"
         case aiohttp.ClientResponseError():

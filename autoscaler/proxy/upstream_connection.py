@@ -29,6 +29,8 @@ class UpstreamConnection(ResponseHandler):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
         self.when_writable: Callable[[], None] | None = None
+        self.was_used = False
+        """Whether a request was sent on it before."""
 
     def resume_writing(self) -> None:
         super().resume_writing()

@@ -101,7 +101,7 @@ class Controller:
         wanted, numbers = self._want(demand, estimate, observation, fleet, now)
         decision = decide(wanted, fleet, self._objective, self._policy, numbers)
         self._desired = decision.desired
-        return _with_utilization(decision, fleet.slots_per_replica)
+        return self._with_outlook(decision, fleet.slots_per_replica)
 
     def refit_due(self, now: float) -> Callable[[], Fitted] | None:
         """Hand out a fit if one is due: a picklable callable without arguments, for `adopt`."""
@@ -121,12 +121,13 @@ class Controller:
         backlog = servers_for_backlog(observation.queue_depth, offered_load, estimate, catch_up_time)
         idle = self._idle(now)
         if idle and demand.peak.predicted * (lead_time + self._policy.scale_down_hold) < _WORTH_A_REPLICA:
-            ahead = throughout = _NOTHING
+            ahead = throughout = as_forecast = _NOTHING
         elif estimate.service_known:
             ahead = need(demand.lead, estimate, self._objective, backlog)
             throughout = need(demand.peak, estimate, self._objective, backlog)
+            as_forecast = need(demand.as_forecast, estimate, self._objective)
         else:
-            ahead = throughout = _need_of(observation.in_flight, fleet, self._objective)
+            ahead = throughout = as_forecast = _need_of(observation.in_flight, fleet, self._objective)
         slots = fleet.slots_per_replica
         enough = replicas_for(throughout.aim, slots)
         self._recently.add(enough, now)
@@ -155,10 +156,30 @@ class Controller:
             servers_for_wait=ahead.wait,
             servers_for_band=ahead.band,
             servers_for_backlog=backlog,
+            arrival_scv=estimate.arrival_scv,
             replicas_up=wanted.least,
+            replicas_aim=wanted.aim,
+            replicas_as_forecast=replicas_for(as_forecast.aim, slots),
             replicas_down=wanted.most,
         )
         return wanted, numbers
+
+    def _with_outlook(self, decision: Decision, slots_per_replica: int) -> Decision:
+        """Say how busy what was decided will be, and until when it will do."""
+        numbers = decision.numbers
+        slots = decision.desired * slots_per_replica
+        if not slots or isnan(numbers.offered_load):
+            return decision
+        expected = min(1.0, numbers.offered_load / slots)
+        # Over the next hours sizes grow about in proportion to the load; they are whole, so by half of one.
+        highest = numbers.forecast_rate * (decision.desired + 0.5) / max(numbers.replicas_up, 1)
+        fewer = max(numbers.replicas_down, numbers.replicas_aim, 1)
+        lowest = numbers.forecast_rate * min((decision.desired - 0.5) / fewer, 1.0)
+        next_change = self._forecast.leaves(lowest, highest, numbers.lead_time)
+        return replace(
+            decision,
+            numbers=replace(numbers, utilization_expected=expected, next_change_in=next_change),
+        )
 
     def _watched_a_hold(self, now: float) -> bool:
         """Whether enough has been seen to let go: what a predecessor left running is kept till then."""
@@ -177,11 +198,3 @@ def _need_of(in_flight: int, fleet: Fleet, objective: Objective) -> Need:
     room = ceil(in_flight / objective.utilization_high)
     there = fleet.ordered * fleet.slots_per_replica
     return Need(wait=0, band=room, band_aim=room, band_most=max(room, there))
-
-
-def _with_utilization(decision: Decision, slots_per_replica: int) -> Decision:
-    numbers = decision.numbers
-    if not decision.desired or isnan(numbers.offered_load):
-        return decision
-    expected = min(1.0, numbers.offered_load / (decision.desired * slots_per_replica))
-    return replace(decision, numbers=replace(numbers, utilization_expected=expected))

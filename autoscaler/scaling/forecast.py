@@ -12,6 +12,7 @@ The forecast is of demand, which users make; never of replicas, which we make ou
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,7 @@ _ERROR_PRIOR_LEAD_TIMES = 50.0  # of watching; a tail cannot be known from a few
 _ERROR_MEMORY_SEASONS = 2.0
 _CARRIED_MIN = 0.05  # of a correction, one lead time ahead
 _PEAK_POINTS = 8
+_OUTLOOK, _OUTLOOK_STEP = 7200.0, 120.0  # in which the next change is looked for [s]
 _REBASE_MAX = 2.0
 _CONTRADICTING, _CONTRADICTING_MIN = 2.0, 10.0  # times what is explained, and at least so many requests
 
@@ -47,10 +49,13 @@ class Demand:
         One lead time from now: the first moment that a decision of now can serve.
     peak : RateLaw
         At the busiest moment of [now, now + lead time + hold].
+    as_forecast : RateLaw
+        One lead time from now, had the last minutes been as forecast.
     """
 
     lead: RateLaw
     peak: RateLaw
+    as_forecast: RateLaw
 
 
 class DemandForecast:
@@ -112,13 +117,33 @@ class DemandForecast:
     def demand(self, lead_time: float, hold: float) -> Demand:
         """Predict the demand of the times that a decision of now is about."""
         later = np.concatenate(([lead_time], np.linspace(0.0, lead_time + hold, _PEAK_POINTS)))
-        rates = self._said(*self._ahead(later), later / lead_time)
+        expected, corrected = self._ahead(later)
+        rates = self._said(expected, corrected, later / lead_time)
         spread = self._seasonal.spread(self._wall_time + lead_time)
-        lead, peak = (
+        lead, peak, as_forecast = (
             RateLaw(rate, *self._error.rates(rate, spread, _ERROR_PRIOR_LEAD_TIMES * lead_time))
-            for rate in (float(rates[0]), float(rates.max()))
+            for rate in (float(rates[0]), float(rates.max()), float(expected[0]))
         )
-        return Demand(lead, peak)
+        return Demand(lead, peak, as_forecast)
+
+    def leaves(self, lowest: float, highest: float, lead_time: float) -> float:
+        """When demand leaves [lowest, highest] [1/s] in a way that must be decided upon.
+
+        Returns
+        -------
+        float
+            [s] from now: one lead time before it exceeds, or when it falls below; NaN if that is not known or
+            not within two hours.
+        """
+        if not self._seasonal.known:
+            return nan
+        later = np.arange(0.0, _OUTLOOK, _OUTLOOK_STEP)
+        rates = self._said(*self._ahead(later), later / lead_time)
+        out = np.flatnonzero((rates > highest) | (rates < lowest))
+        if not out.size:
+            return nan
+        first = int(out[0])
+        return float(max(0.0, later[first] - (lead_time if rates[first] > highest else 0.0)))
 
     def refit_due(self, now: float) -> Callable[[], Fitted] | None:
         """Hand out a fit if one is due; see `SeasonalForecast.refit_due`."""

@@ -24,6 +24,8 @@ _REFIT_SHARE, _REFIT_MIN = 1 / 20, 12.0
 """A fit is due again after this share of what is known, and after so many bins at least."""
 _SPREAD_UNKNOWN = 0.15
 """How far off the forecast of nothing is taken to be [1]."""
+_SPREAD_MAX = 0.3
+"""A forecast that knows a season or two may doubt itself more [1]; but the nowcast corrects it meanwhile."""
 
 
 class SeasonalForecast:
@@ -113,4 +115,4 @@ def _relative_spread(step: PredictiveDistribution) -> float:
     """Standard deviation of the rate / mean, without the Poisson noise of a count [1]."""
     if step.mean <= 0:
         return _SPREAD_UNKNOWN
-    return sqrt(max(0.0, step.variance - step.mean)) / step.mean
+    return min(sqrt(max(0.0, step.variance - step.mean)) / step.mean, _SPREAD_MAX)

@@ -146,7 +146,7 @@ def _band(offered_load: float, objective: Objective) -> tuple[int, int, int]:
     top, middle, bottom = (low + share * (high - low) for share in (_TOP, _AIM, _BOTTOM))
     aim = ceil(offered_load / middle - _TINY)
     least = max(ceil(offered_load / high - _TINY), min(ceil(offered_load / top - _TINY), aim - 1))
-    most = max(floor(offered_load / bottom + _TINY), min(floor(offered_load / low + _TINY), aim + 1))
+    most = max(aim, floor(offered_load / bottom + _TINY), min(floor(offered_load / low + _TINY), aim + 1))
     return least, aim, most
 
 

@@ -149,9 +149,13 @@ def _note_replicas_without_gpu(document: Document, pool: KeyPath) -> None:
     gpus = document.at((*pool, "platform", "gpus"))
     least = _value(document, (*pool, "scaling", "replicas_min"))
     each = _value(document, (*pool, "platform", "replicas_per_gpu"))
-    if isinstance(gpus, list) and gpus and least and each and least > len(gpus) * each:
+    together = _value(document, (*pool, "platform", "gpus_per_replica"))
+    if not (isinstance(gpus, list) and gpus and least and each and together):
+        return
+    room = len(gpus) // together * each
+    if least > room:
         path = (*pool, "scaling", "replicas_min")
-        allowed = f"at most {len(gpus) * each}, for platform.gpus has room for no more"
+        allowed = f"at most {room}, for platform.gpus has room for no more"
         document.note(path, f"got {least}", allowed, "lower it, list more GPUs, or raise replicas_per_gpu")
 
 

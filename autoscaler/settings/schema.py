@@ -243,6 +243,8 @@ class LocalPlatform(Section):
     cwd: Annotated[str | None, Text()] = default(LocalOptions, "cwd")
     gpus: tuple[Annotated[str, Text()], ...] = default(LocalOptions, "gpus")
     replicas_per_gpu: Annotated[int, Count(least=1)] = default(LocalOptions, "replicas_per_gpu")
+    gpus_per_replica: Annotated[int, Count(least=1)] = default(LocalOptions, "gpus_per_replica")
+    pin: Annotated[bool, YesNo()] = default(LocalOptions, "pin")
     ready_timeout: Annotated[float, SOME_TIME] = default(LocalOptions, "ready_timeout")
     probe_interval: Annotated[float, SOME_TIME] = default(LocalOptions, "probe_interval")
     probe_failures: Annotated[int, Count(least=1)] = default(LocalOptions, "probe_failures")

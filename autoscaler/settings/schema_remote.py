@@ -8,11 +8,22 @@ from pydantic import Field
 
 from autoscaler.platforms.exec_command.options import ExecOptions
 from autoscaler.platforms.keda.options import KedaOptions
+from autoscaler.platforms.kubernetes.options import KubernetesOptions
 from autoscaler.platforms.webhook.options import WebhookOptions
 from autoscaler.remote_fleet.options import RemoteFleetOptions
 from autoscaler.settings.grpc_port import GrpcPort
 from autoscaler.settings.section import Section, default
-from autoscaler.settings.values import Command, Count, Duration, FilePath, OrNone, Text, Url, WebAddress
+from autoscaler.settings.values import (
+    Command,
+    Count,
+    Duration,
+    FilePath,
+    OrNone,
+    Text,
+    Url,
+    WebAddress,
+    YesNo,
+)
 from autoscaler.tls import ClientTls
 
 _SOME_TIME = Duration(least=0.001)
@@ -130,5 +141,53 @@ class KedaPlatform(RemoteFleetSection):
         self.options(_SOME_POOL)
 
 
-RemotePlatform = WebhookPlatform | ExecPlatform | KedaPlatform
+class KubernetesPlatform(Section):
+    """Pods behind a Service, through the API server: `KubernetesOptions`."""
+
+    kind: Literal["kubernetes"]
+    name: Annotated[str, Text(), Field(examples=["chat"])]
+    service: Annotated[str, Text(), Field(examples=["chat"])]
+    resource_kind: Annotated[str, Text()] = default(KubernetesOptions, "kind")
+    api_version: Annotated[str, Text()] = default(KubernetesOptions, "api_version")
+    namespace: Annotated[str | None, OrNone(Text())] = default(KubernetesOptions, "namespace")
+    port: Annotated[str | None, OrNone(Text())] = default(KubernetesOptions, "port")
+    https: Annotated[bool, YesNo()] = default(KubernetesOptions, "is_https")
+    kubeconfig: Annotated[Path | None, _FILE] = default(KubernetesOptions, "kubeconfig")
+    context: Annotated[str | None, OrNone(Text())] = default(KubernetesOptions, "context")
+    drain_max: Annotated[float, Duration()] = default(KubernetesOptions, "drain_max")
+    probe_interval: Annotated[float, _SOME_TIME] = default(RemoteFleetOptions, "probe_interval")
+    probe_failures: Annotated[int, Count(least=1)] = default(RemoteFleetOptions, "probe_failures")
+    start_timeout: Annotated[float, _SOME_TIME] = default(RemoteFleetOptions, "start_timeout")
+    cold_start_initial: Annotated[float, _SOME_TIME] = default(RemoteFleetOptions, "cold_start_initial")
+
+    def options(self, pool: PoolFacts) -> KubernetesOptions:
+        """Return the options of the platform."""
+        return KubernetesOptions(
+            name=self.name,
+            service=self.service,
+            fleet=RemoteFleetOptions(
+                state_dir=pool.state_dir,
+                slots_per_replica=pool.slots_per_replica,
+                grpc_target=None if pool.grpc_port is None else pool.grpc_port.target,
+                probe_interval=self.probe_interval,
+                probe_failures=self.probe_failures,
+                start_timeout=self.start_timeout,
+                cold_start_initial=self.cold_start_initial,
+            ),
+            kind=self.resource_kind,
+            api_version=self.api_version,
+            namespace=self.namespace,
+            port=self.port,
+            is_https=self.https,
+            kubeconfig=self.kubeconfig,
+            context=self.context,
+            drain_max=self.drain_max,
+        )
+
+    def check(self) -> None:
+        """Raise ValueError if the options do not go together."""
+        self.options(_SOME_POOL)
+
+
+RemotePlatform = WebhookPlatform | ExecPlatform | KedaPlatform | KubernetesPlatform
 """Any of them."""

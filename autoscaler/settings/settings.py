@@ -11,6 +11,7 @@ from autoscaler.dispatch.options import DispatchOptions
 from autoscaler.domain import Objective
 from autoscaler.platforms.exec_command.options import ExecOptions
 from autoscaler.platforms.keda.options import KedaOptions, KedaServerOptions
+from autoscaler.platforms.kubernetes.options import KubernetesOptions
 from autoscaler.platforms.local_process.options import LocalOptions
 from autoscaler.platforms.static import StaticOptions
 from autoscaler.platforms.webhook.options import WebhookOptions
@@ -53,7 +54,10 @@ class AdminAccess:
     """Its certificate; None for plain text."""
 
 
-PlatformOptions = StaticOptions | LocalOptions | WebhookOptions | ExecOptions | KedaOptions
+RemoteOptions = WebhookOptions | ExecOptions | KedaOptions | KubernetesOptions
+"""Where somebody else starts and ends the replicas of a pool."""
+
+PlatformOptions = StaticOptions | LocalOptions | RemoteOptions
 """Where the replicas of a pool live."""
 
 

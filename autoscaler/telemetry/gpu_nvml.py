@@ -41,6 +41,7 @@ class GpuReader:
         if not self._is_open:
             fault = self._open.enter_context(open_nvml())
             if fault is not None:
+                self.close()
                 return fault
             self._is_open = True
         handles = gpu_handles()

@@ -1,4 +1,4 @@
-"""The history: arrivals per interval, and every decision with what it was made from.
+"""The history: arrivals per interval, every decision with what it was made from, and who made it.
 
 One writer, many readers. The event loop only puts a finished row into a bounded queue; a thread of
 its own commits what has gathered, so a slow disk delays neither a request nor a decision. A kill at
@@ -13,12 +13,17 @@ from pathlib import Path
 
 import structlog
 
+from autoscaler import __version__
 from autoscaler.domain import Decision, Fleet, Observation
+from autoscaler.scaling import Controller
+from autoscaler.scaling.fit import Fitted
 from autoscaler.telemetry.decision_codec import DecisionRecord, record_to_row
+from autoscaler.telemetry.history_file import ADOPTED, CHECKPOINT
 from autoscaler.telemetry.history_held import HeldHistory
 from autoscaler.telemetry.history_reader import HistoryReader
 from autoscaler.telemetry.history_retention import Retention
-from autoscaler.telemetry.history_writer import HistoryWriter, Mark, Record, interval_row
+from autoscaler.telemetry.history_writer import HistoryWriter, Mark, Record, State, interval_row
+from autoscaler.telemetry.state_codec import freeze
 
 _log = structlog.get_logger(__name__)
 
@@ -27,7 +32,7 @@ _QUEUE_BOUND = 4096
 
 
 class History(HistoryReader):
-    """Writes a history, and reads it; implements `ports.DecisionLog`.
+    """Writes a history, and reads it; implements `ports.DecisionLog` and `ports.ControllerJournal`.
 
     Raises
     ------
@@ -46,7 +51,7 @@ class History(HistoryReader):
             super().__init__(path)
             undo.pop_all()
         self._held.before_change = self._let_go
-        self._queue: queue.Queue[Record | Mark] = queue.Queue(maxsize=_QUEUE_BOUND)
+        self._queue: queue.Queue[Record | State | Mark] = queue.Queue(maxsize=_QUEUE_BOUND)
         self._closed = False
         self._dropping = False
         self._writer = HistoryWriter(self._held, self._queue, retention or Retention(), path)
@@ -62,11 +67,22 @@ class History(HistoryReader):
         wall_time: float,
     ) -> None:
         """Keep one step of the control path; returns at once. Raises ValueError after `close`."""
+        record = DecisionRecord(pool, float(wall_time), float(now), observation, fleet, decision)
+        self._put(Record(record_to_row(record), interval_row(pool, observation)))
+
+    def checkpoint(self, pool: str, controller: Controller, now: float, wall_time: float) -> None:
+        """Keep the controller as it is before a step; returns within milliseconds. Raises ValueError after `close`."""
+        self._put(State(pool, float(wall_time), float(now), CHECKPOINT, __version__, freeze(controller)))
+
+    def adopted(self, pool: str, fitted: Fitted, now: float, wall_time: float) -> None:
+        """Keep a fit that is adopted after a step; as `checkpoint`."""
+        self._put(State(pool, float(wall_time), float(now), ADOPTED, __version__, freeze(fitted)))
+
+    def _put(self, item: Record | State) -> None:
         if self._closed:
             raise ValueError(f"history {self.path} is closed")
-        record = DecisionRecord(pool, float(wall_time), float(now), observation, fleet, decision)
         try:
-            self._queue.put_nowait(Record(record_to_row(record), interval_row(pool, observation)))
+            self._queue.put_nowait(item)
             self._dropping = False
         except queue.Full:
             if not self._dropping:

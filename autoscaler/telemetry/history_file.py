@@ -68,6 +68,21 @@ PRAGMA user_version = {SCHEMA_VERSION};
 COMMIT;
 """
 
+# Files made before there were states get this table when they are next opened for writing. The number of the
+# schema stays: programs of both kinds read and write both kinds of file.
+_STATES_SCHEMA = """
+CREATE TABLE IF NOT EXISTS controller_states (
+    id INTEGER PRIMARY KEY,
+    pool TEXT NOT NULL,
+    wall_time REAL NOT NULL,   -- of the step that it stands before (checkpoint) or behind (adopted)
+    now REAL NOT NULL,         -- of the same
+    kind TEXT NOT NULL,        -- checkpoint: the whole controller; adopted: a fit
+    version TEXT NOT NULL,     -- of the program that wrote it
+    state BLOB NOT NULL        -- see state_codec
+);
+CREATE INDEX IF NOT EXISTS controller_states_by_age ON controller_states (pool, kind, wall_time);
+"""
+
 
 class RecordedInterval(NamedTuple):
     """One row of `intervals`: where it began, and what `Observation` says of it.
@@ -99,6 +114,9 @@ class RecordedInterval(NamedTuple):
 INTERVAL_COLUMNS = ", ".join(RecordedInterval._fields)
 INTERVAL_MARKS = ", ".join("?" * len(RecordedInterval._fields))
 DECISION_COLUMNS = "pool, wall_time, now, kind, observation, fleet, decision"
+STATE_COLUMNS = "pool, wall_time, now, kind, version, state"
+CHECKPOINT, ADOPTED = "checkpoint", "adopted"
+"""Kinds of state: the whole controller before a step; a fit that it took over after one."""
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
@@ -111,6 +129,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
                 connection.executescript(_SCHEMA)
             _check(connection, path)
             _check_integrity(connection)
+            connection.executescript(_STATES_SCHEMA)
             # Safe against a kill at any moment; a power cut may lose the last commits, never the file.
             connection.execute("PRAGMA synchronous = NORMAL")
         except BaseException:

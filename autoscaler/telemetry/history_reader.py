@@ -12,12 +12,17 @@ import numpy as np
 from autoscaler.telemetry.decision_codec import DecisionRecord, record_from_row
 from autoscaler.telemetry.history_bins import FloatArray, bin_arrivals
 from autoscaler.telemetry.history_file import (
+    ADOPTED,
+    CHECKPOINT,
     DECISION_COLUMNS,
     INTERVAL_COLUMNS,
     RecordedInterval,
     open_for_reading,
     readable,
 )
+
+_ID_MAX = 2**63 - 1
+"""Greater than any id of a row that there will be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,28 @@ class PoolSpan:
     """Where its first interval began [s since the epoch]."""
     end_wall: float
     """Where its last one ended [s since the epoch]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A controller that was kept, and the step that it was about to take."""
+
+    id: int
+    pool: str
+    version: str
+    """Of the program that wrote it."""
+    decision_id: int
+    """Of that step; the ids of later ones are greater."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptedFit:
+    """A fit that was adopted after the step of these times."""
+
+    now: float
+    wall_time: float
+    state: bytes
+    """See `state_codec.thaw`."""
 
 
 class HistoryReader:
@@ -92,6 +119,53 @@ class HistoryReader:
     def last_decision(self, pool: str) -> DecisionRecord | None:
         """Return the newest decision of `pool`, or None before the first."""
         return next(iter(self.decisions(pool, limit=1)), None)
+
+    def decided_pools(self) -> list[str]:
+        """Return the pools that have decisions, by name."""
+        return [pool for (pool,) in self._rows("SELECT DISTINCT pool FROM decisions ORDER BY pool", ())]
+
+    def decision_ids(self, pool: str, last: int | None = None) -> list[int]:
+        """Return the ids of the `last` decisions of `pool`, or of all, in the order in which they were made."""
+        rows = self._rows(
+            "SELECT id FROM decisions WHERE pool = ? ORDER BY id DESC LIMIT ?", (pool, -1 if last is None else last)
+        )
+        return [number for (number,) in reversed(rows)]
+
+    def steps(self, pool: str, first: int, end: int | None) -> list[DecisionRecord]:
+        """Return the decisions of `pool` with ids in [first, end), in the order in which they were made."""
+        rows = self._rows(
+            f"SELECT {DECISION_COLUMNS} FROM decisions WHERE pool = ? AND id >= ? AND id < ? ORDER BY id",
+            (pool, first, _ID_MAX if end is None else end),
+        )
+        with readable(self.path):
+            return [record_from_row(row) for row in rows]
+
+    def checkpoints(self, pool: str) -> list[Checkpoint]:
+        """Return the checkpoints of `pool` whose step was recorded, oldest first; none in a file of before."""
+        if not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'controller_states'", ()):
+            return []
+        rows = self._rows(
+            "SELECT state.id, state.pool, state.version, min(step.id) FROM controller_states AS state "
+            "JOIN decisions AS step ON step.kind IN ('hold', 'scale_to') AND step.wall_time = state.wall_time "
+            "AND step.now = state.now AND step.pool = state.pool "
+            "WHERE state.pool = ? AND state.kind = ? GROUP BY state.id ORDER BY state.id",
+            (pool, CHECKPOINT),
+        )
+        return [Checkpoint(*row) for row in rows]
+
+    def state(self, checkpoint: Checkpoint) -> bytes:
+        """Return the controller of a checkpoint; see `state_codec.thaw`."""
+        ((state,),) = self._rows("SELECT state FROM controller_states WHERE id = ?", (checkpoint.id,))
+        return bytes(state)
+
+    def adopted(self, checkpoint: Checkpoint, until: Checkpoint | None) -> list[AdoptedFit]:
+        """Return what was adopted between two checkpoints of one pool, in that order."""
+        rows = self._rows(
+            "SELECT now, wall_time, state FROM controller_states "
+            "WHERE pool = ? AND kind = ? AND id > ? AND id < ? ORDER BY id",
+            (checkpoint.pool, ADOPTED, checkpoint.id, _ID_MAX if until is None else until.id),
+        )
+        return [AdoptedFit(*row) for row in rows]
 
     def close(self) -> None:
         """Let go of the file."""

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from autoscaler.telemetry.history_file import INTERVAL_COLUMNS, INTERVAL_MARKS, RecordedInterval
+from autoscaler.telemetry.history_file import CHECKPOINT, INTERVAL_COLUMNS, INTERVAL_MARKS, RecordedInterval
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -26,6 +26,8 @@ _GAP_MAX = 0.01
 
 _BELIEVED_AFTER = 24
 """Hours with a record in them, at a time or later, that make it believed [1]."""
+_CHECKPOINT_AGE_MAX = 2 * DAY
+"""What came after a checkpoint is not kept for its sake when it is so much older than it must be [s]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Retention:
     """How long history is kept."""
 
     fine: float = 14 * DAY
-    """Intervals and every decision as they were recorded [s]; two weeks show a weekly season."""
+    """Intervals, every decision and what it takes to re-execute it [s]; two weeks show a weekly season."""
     rolled_up: float = 366 * DAY
     """Hourly intervals, and the decisions that changed the fleet [s]."""
 
@@ -58,7 +60,7 @@ def tidy(connection: sqlite3.Connection, newest: float, retention: Retention) ->
     fine_from = (newest - retention.fine) // HOUR * HOUR
     forget_before = newest - retention.rolled_up
     connection.execute("DELETE FROM intervals WHERE start_wall < ?", (forget_before,))
-    connection.execute("DELETE FROM decisions WHERE kind = 'hold' AND wall_time < ?", (fine_from,))
+    _forget_steps(connection, fine_from)
     connection.execute("DELETE FROM decisions WHERE kind = 'scale_to' AND wall_time < ?", (forget_before,))
     old = [
         RecordedInterval(*row)
@@ -74,6 +76,22 @@ def tidy(connection: sqlite3.Connection, newest: float, retention: Retention) ->
         "ON CONFLICT (pool, start_wall) DO NOTHING",
         [_joined(run) for run in _runs(old)],
     )
+
+
+def _forget_steps(connection: sqlite3.Connection, fine_from: float) -> None:
+    """Forget the holds and the states before `fine_from` [s since the epoch], and so the chance to re-execute.
+
+    A decision follows from all since the checkpoint before it: so what came after a pool's newest checkpoint
+    before `fine_from` is kept along with it, which is about a day longer.
+    """
+    for table, of in (("decisions", "kind = 'hold' AND"), ("controller_states", "")):
+        connection.execute(
+            f"DELETE FROM {table} WHERE {of} wall_time < :fine_from AND wall_time < ifnull("
+            "(SELECT max(of_pool.wall_time) FROM controller_states AS of_pool "
+            f"WHERE of_pool.pool = {table}.pool AND of_pool.kind = '{CHECKPOINT}' "
+            "AND of_pool.wall_time BETWEEN :reached AND :fine_from), :fine_from)",
+            {"fine_from": fine_from, "reached": fine_from - _CHECKPOINT_AGE_MAX},
+        )
 
 
 def _runs(rows: list[RecordedInterval]) -> Iterator[list[RecordedInterval]]:

@@ -8,7 +8,7 @@ import contextlib
 import queue
 import sqlite3
 import threading
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import structlog
@@ -20,11 +20,13 @@ from autoscaler.telemetry.history_file import (
     DECISION_COLUMNS,
     INTERVAL_COLUMNS,
     INTERVAL_MARKS,
+    STATE_COLUMNS,
     RecordedInterval,
     is_damaged,
 )
 from autoscaler.telemetry.history_held import HeldHistory
 from autoscaler.telemetry.history_retention import HOUR, Retention, believed_time, tidy
+from autoscaler.telemetry.state_codec import compress
 
 _log = structlog.get_logger(__name__)
 
@@ -41,6 +43,19 @@ class Record:
     """None if no measurement came."""
 
 
+@dataclass(frozen=True, slots=True)
+class State:
+    """A controller before a step or a fit after one, as it was then; see `history_file.STATE_COLUMNS`."""
+
+    pool: str
+    wall_time: float
+    now: float
+    kind: str
+    version: str
+    frozen: bytes
+    """Not compressed yet, which takes longer than all else."""
+
+
 class Mark:
     """Stands in the queue behind what is to be written first."""
 
@@ -54,7 +69,7 @@ class HistoryWriter(threading.Thread):
     def __init__(
         self,
         held: HeldHistory,
-        inbox: "queue.Queue[Record | Mark]",
+        inbox: "queue.Queue[Record | State | Mark]",
         retention: Retention,
         path: Path,
     ) -> None:
@@ -69,10 +84,10 @@ class HistoryWriter(threading.Thread):
 
     def run(self) -> None:
         """Write until stopped and nothing is left."""
-        unwritten: list[Record] = []
+        unwritten: list[Record | State] = []
         while not (self._stopping.is_set() and self._inbox.empty()):
             taken = self._take() if not unwritten else []
-            unwritten += [item for item in taken if isinstance(item, Record)]
+            unwritten += [item for item in taken if not isinstance(item, Mark)]
             if unwritten and self._commit(unwritten):
                 unwritten = []
             for item in taken:
@@ -92,14 +107,14 @@ class HistoryWriter(threading.Thread):
             self._inbox.put_nowait(Mark())
         self.join()
 
-    def _take(self) -> list[Record | Mark]:
+    def _take(self) -> list[Record | State | Mark]:
         """Wait for one item and take all that came with it."""
         taken = [self._inbox.get()]
         while not self._inbox.empty():
             taken.append(self._inbox.get_nowait())
         return taken
 
-    def _commit(self, records: list[Record]) -> bool:
+    def _commit(self, records: list[Record | State]) -> bool:
         try:
             try:
                 self._write(records)
@@ -118,11 +133,12 @@ class HistoryWriter(threading.Thread):
             self._refused = True
             return False
 
-    def _write(self, records: list[Record]) -> None:
+    def _write(self, records: list[Record | State]) -> None:
         connection = self._held.connection()
         with connection:
             connection.execute("BEGIN IMMEDIATE")
-            self._insert(connection, records)
+            self._insert(connection, [item for item in records if isinstance(item, Record)])
+            _insert_states(connection, [item for item in records if isinstance(item, State)])
         self._held.committed()
 
     def _insert(self, connection: sqlite3.Connection, records: list[Record]) -> None:
@@ -136,10 +152,19 @@ class HistoryWriter(threading.Thread):
             "ON CONFLICT (pool, start_wall) DO NOTHING",
             [record.interval for record in records if record.interval is not None],
         )
+        if not records:
+            return
         newest = records[-1].decision[1]
         if abs(newest - self._tidied_at) >= HOUR:
             tidy(connection, believed_time(connection), self._retention)
             self._tidied_at = newest
+
+
+def _insert_states(connection: sqlite3.Connection, states: list[State]) -> None:
+    connection.executemany(
+        f"INSERT INTO controller_states ({STATE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",
+        [(*astuple(state)[:-1], compress(state.frozen)) for state in states],
+    )
 
 
 def interval_row(pool: str, seen: Observation | None) -> RecordedInterval | None:

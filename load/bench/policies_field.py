@@ -5,7 +5,7 @@ a scenario.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autoscaler.replay.policies import (
     FlinkBandPolicy,
@@ -31,7 +31,15 @@ from autoscaler.replay.scenario import Scenario
 SWEEP = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 FIXED = "fixed"
 
-OURS: dict[str, Callable[[Scenario], Policy]] = {"autoscaler": OwnPolicy}
+LEAN = "autoscaler lean"
+
+
+def _lean(scenario: Scenario) -> Policy:
+    """This program without an upper edge of the band: the wait alone decides."""
+    return OwnPolicy(replace(scenario, objective=replace(scenario.objective, utilization_high=1.0)))
+
+
+OURS: dict[str, Callable[[Scenario], Policy]] = {"autoscaler": OwnPolicy, LEAN: _lean}
 """This program, a line for each mode; only the scenario's objective is given to it."""
 
 

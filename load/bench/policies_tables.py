@@ -1,17 +1,19 @@
 """The tables of the comparison, and its bars."""
 
+import math
 from collections.abc import Iterable
 from statistics import fmean
 
 from rich.console import Console
 from rich.table import Table
 
-from load.bench.policies_field import FIXED, OURS, PEERS
+from load.bench.policies_field import FIXED, LEAN, OURS, PEERS
 from load.bench.policies_run import Result
 
 BY_SCENARIO_MAX, ON_AVERAGE_MAX, OF_DEFAULTS_MAX = 1.05, 0.88, 0.80
 IN_BAND_MIN, IN_BAND_SCENARIOS = 0.80, ("taxi", "wiki", "chat-slots")
 COLD_MAX, COLD, WARM = 1.25, "nasa-cold", "nasa-day"
+LEAN_MAX = 0.92
 
 Results = dict[str, list[Result]]
 
@@ -145,6 +147,15 @@ def print_bars(console: Console, by_scenario: Results) -> None:
     if banded:
         said = ", ".join(f"{name} {share:.2f}" for name, share in banded.items())
         _bar(console, f"in band ≥ {IN_BAND_MIN}", min(banded.values()) >= IN_BAND_MIN, said)
+    lean = [
+        run.cost / best.cost if run.meets else math.inf
+        for scenario in IN_BAND_SCENARIOS
+        for run in by_scenario.get(scenario, ())
+        if run.contender.name == LEAN and (best := best_peer(by_scenario[scenario]))
+    ]
+    if lean:
+        said = f"{fmean(lean):.3f} ({', '.join(f'{ratio:.3f}' for ratio in lean)})"
+        _bar(console, f"lean ≤ {LEAN_MAX} × the best peer on average", fmean(lean) <= LEAN_MAX, said)
     if COLD in ours and WARM in ours:
         ratio = ours[COLD].report.gpu_hours / ours[WARM].report.gpu_hours
         _bar(console, f"starts of 600 s ≤ {COLD_MAX} × those of 120 s", ratio <= COLD_MAX, f"{ratio:.3f}")

@@ -8,6 +8,7 @@ knows how long it was on its way. `python -m load.bench.proxy_upstream --port P`
 import argparse
 import asyncio
 import json
+import random
 import re
 import time
 
@@ -98,8 +99,11 @@ class Server(asyncio.Protocol):
             self._write(_ANSWERS[prompt[1]])
 
     def _stream(self, events: int, every: float) -> None:
+        """Begin a stream at a moment of its own, so that streams opened together do not speak together."""
         self._write(_STREAM_HEAD)
-        self._next(events, every, asyncio.get_running_loop().time())
+        loop = asyncio.get_running_loop()
+        first = loop.time() + random.uniform(0.0, every)
+        loop.call_at(first, self._next, events, every, first)
 
     def _next(self, left: int, every: float, due: float) -> None:
         if self._transport is None:

@@ -114,7 +114,8 @@ def judge(case: Case, seen: Seen, meant: Floats, rng: np.random.Generator) -> Ve
     fit = fit_overhead(seen.sent, seen.begun, services, case.servers)
     excess = float(np.mean(services) - np.mean(meant)) + min(fit.overhead, OVERHEAD_MAX)
     rate = (len(seen.sent) - 1) / float(seen.sent[-1] - seen.sent[0])
-    waits = counted(fit.waits + fit.differences)
+    passed = seen.begun - seen.sent
+    waits = counted(passed - float(np.mean(passed[fit.waits == 0])))
     model = _simulated(case, rate, excess, rng)
     mean = case.service + excess
     return Verdict(

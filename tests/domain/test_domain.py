@@ -1,5 +1,7 @@
 """The nouns refuse what cannot be, and decisions speak in sentences."""
 
+from dataclasses import replace
+
 import pytest
 
 from autoscaler.domain import Binding, Fleet, Hold, Numbers, Objective, Reason, ScaleTo
@@ -51,6 +53,14 @@ def test_a_decision_is_a_sentence_with_its_numbers_and_what_binds():
     assert str(decision) == (
         "Scale up from 14 to 17 replicas: demand rises; 1.2/s expected in 90 s (now 1/s) x 10 s "
         "= 12 erlangs; the band asks 16 slots, the wait 15; the utilization band binds; 71% busy expected."
+    )
+
+
+def test_a_decision_tells_what_it_would_have_been_and_until_when_it_will_do():
+    numbers = replace(NUMBERS, replicas_aim=17, replicas_as_forecast=14, next_change_in=540.0)
+    assert str(ScaleTo(17, 14, Reason.DEMAND_RISES, Binding.BAND, numbers)).endswith(
+        "71% busy expected; the best is 17, or 14 had the last minutes been as forecast; "
+        "the next change is expected in about 9 min."
     )
 
 

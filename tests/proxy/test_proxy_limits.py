@@ -109,7 +109,7 @@ async def test_what_a_server_said_before_a_reset_is_read_whatever_fails_first():
 
 async def test_connections_to_replicas_are_of_that_kind():
     upstream = ProxyUpstream(ProxyOptions(), RouteOptions())
-    assert isinstance(upstream._session.connector._factory(), UpstreamConnection)
+    assert isinstance(upstream._session._connector._factory(), UpstreamConnection)
     await upstream.close()
 
 

@@ -112,6 +112,24 @@ def test_a_known_season_raises_the_fleet_before_the_rise():
     assert at(taught, 150.0) >= 27
 
 
+def test_a_decision_knows_how_it_would_be_without_the_burst_and_when_the_next_one_comes():
+    """Quiet half seasons of 5 and busy ones of 20 requests a second; a burst comes in a quiet one."""
+    policy = DecisionPolicy(season=4000.0, forecast_interval=40.0, scale_down_hold=60.0)
+    plant = Plant(Controller(RELAXED, policy), replicas=70, start=100.0)
+    counts = np.tile(np.repeat([200.0, 800.0], 50), 6)
+    plant.controller.warm(counts, 40.0, 1e6)
+    job = plant.controller.refit_due(0.0)
+    assert job is not None
+    plant.controller.adopt(job(), 0.0)
+    plant.run(1200.0, 5.0)
+    calm = plant.decisions[-1].numbers
+    assert calm.replicas_as_forecast == pytest.approx(calm.replicas_aim, abs=3)
+    assert calm.next_change_in == pytest.approx(2000.0 - 1200.0 - calm.lead_time, abs=150.0)
+    plant.run(60.0, 15.0)
+    burst = plant.decisions[-1].numbers
+    assert burst.replicas_aim > 1.5 * burst.replicas_as_forecast
+
+
 def test_no_fit_is_due_before_a_season_is_known_and_then_sooner_the_less_is_known():
     policy = DecisionPolicy(season=100.0, forecast_interval=10.0, refit_interval=1000.0)
     controller = Controller(RELAXED, policy)

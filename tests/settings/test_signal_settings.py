@@ -24,9 +24,7 @@ def test_a_preset_without_addresses_asks_the_replicas(tmp_path):
 def test_a_metric_of_ones_own_is_described(tmp_path):
     described = "metric: m, unit: percent, add_up: mean, follows: occupancy, labels: {gpu: '0'}"
     (options,) = loaded(tmp_path, f"{{mine: {{{described}, urls: ['http://127.0.0.1:9/x']}}}}")
-    share = SignalSource(
-        "m", ("m",), Kind.GAUGE, Unit.PERCENT, AddUp.MEAN, Follows.OCCUPANCY, {"gpu": "0"}
-    )
+    share = SignalSource("m", ("m",), Kind.GAUGE, Unit.PERCENT, AddUp.MEAN, Follows.OCCUPANCY, {"gpu": "0"})
     assert options == SignalOptions("mine", (share,), ("http://127.0.0.1:9/x",))
 
 

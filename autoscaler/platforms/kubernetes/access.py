@@ -1,8 +1,9 @@
-"""How the API server is reached, and who we are to it: as kubectl would, or as the service account of our pod.
+"""How the API server is reached, and who we are to it: as kubectl would, or as the service account of a pod.
 
 The client library reads kubeconfigs (certificates, tokens, plugins that make tokens) and the files of a
-service account. What it is not used for is the calls themselves: they are few, go to kinds of resources that no
-library knows beforehand, and must be watched closely. It is imported only when it is needed, for it is large.
+service account. What it is not used for is the calls themselves: they are few, go to kinds of resources that
+no library knows beforehand, and must be watched closely. It is imported only when it is needed, for it is
+large.
 
 Tokens are renewed by the library; where one is refused all the same, everything is read anew.
 """
@@ -74,7 +75,10 @@ async def load_access(options: KubernetesOptions) -> Access:
 
 def _access(settings: Any, namespace: str) -> Access:
     async def authorization() -> str | None:
-        key: str | None = await settings.get_api_key_with_prefix("BearerToken")
+        try:
+            key: str | None = await settings.get_api_key_with_prefix("BearerToken")
+        except Exception as error:  # whatever a plugin or a file does, it is no reason to end
+            raise PlatformUnavailable(f"no token for {settings.host}: {error}") from error
         return key
 
     tls = None

@@ -1,10 +1,10 @@
 """A copy of all objects of one kind that match, kept current by a list and then a watch.
 
-A watch goes on from the version that was seen last, so nothing is missed when it ends, as it does every minute
-of its own accord, or when its connection breaks. Where that version is gone (410) everything is listed anew. A
-watch on which nothing comes for longer than it should last is taken to be dead, for a network that swallows
-everything looks like one on which nothing happens. While the API server is away the copy stays as it was, and
-says so.
+A watch goes on from the version that was seen last, so nothing is missed when it ends, as it does every
+minute of its own accord, or when its connection breaks. Where that version is gone (410) everything is listed
+anew. A watch on which nothing comes for longer than it should last is taken to be dead, for a network that
+swallows everything looks like one on which nothing happens. While the API server is away the copy stays as it
+was, and says so.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from urllib.parse import quote
 import structlog
 
 from autoscaler.errors import PlatformUnavailable
-from autoscaler.platforms.kubernetes.api import GONE, Api, ApiRefused, Json, refusal_of
+from autoscaler.platforms.kubernetes.api import GONE, Api, ApiAway, ApiRefused, Json, refusal_of
 from autoscaler.remote_fleet import Pauses
 
 WATCH_SECONDS = 60
@@ -69,6 +69,9 @@ class Mirror:
                 version = None
             except PlatformUnavailable as error:
                 await self._wait(error)
+            except (KeyError, TypeError, ValueError) as error:
+                await self._wait(ApiAway(f"an answer about {self._path} is not understood: {error!r}"))
+                version = None
 
     async def _list(self) -> str:
         """Take in the whole list; return its version."""
@@ -88,10 +91,17 @@ class Mirror:
             "timeoutSeconds": str(WATCH_SECONDS),
         }
         began = asyncio.get_running_loop().time()
-        async with self._api.watch(self._path, query, _SILENCE) as events:
-            self._found()
-            async for event in events:
-                version = self._take_in(event, version)
+        opened = False
+        try:
+            async with self._api.watch(self._path, query, _SILENCE) as events:
+                self._found()
+                opened = True
+                async for event in events:
+                    version = self._take_in(event, version)
+        except ApiAway as error:
+            if not opened:
+                raise
+            log.debug("watch broke and is opened again", path=self._path, why=str(error))
         if asyncio.get_running_loop().time() - began < _SHORT:
             await asyncio.sleep(self._pauses.next())
         else:

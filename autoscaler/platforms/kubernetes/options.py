@@ -1,4 +1,4 @@
-"""What the user says of replicas in a cluster: what is scaled, behind which Service, and how the API is reached."""
+"""What the user says of replicas in a cluster: what is scaled, behind which Service, and who we are there."""
 
 import re
 from dataclasses import dataclass

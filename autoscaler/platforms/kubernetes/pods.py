@@ -1,8 +1,8 @@
 """What pods and EndpointSlices say of the replicas; values in, values out.
 
-A replica is a pod whose endpoint is ready. One that terminates finishes what it holds. A pod that is neither is
-starting, unless it cannot be scheduled (for lack of GPUs, say) or has been trying for too long: what does not
-come is not counted on.
+A replica is a pod whose endpoint is ready. One that terminates finishes what it holds. A pod that is neither
+is starting, unless it cannot be scheduled (for lack of GPUs, say) or has been trying for too long: what does
+not come is not counted on.
 
 Sources: API reference of discovery.k8s.io/v1 EndpointSlice (conditions; nil means ready) and core/v1 Pod.
 """

@@ -1,14 +1,16 @@
 """Which pods go when there shall be fewer, and how far the number may be lowered now; values in, values out.
 
 Pods that are not ready hold nothing and go at once. Of the ready ones the least busy leave first: they get
-nothing new, and count as gone once they hold nothing, or have had their time. Only then is the number lowered,
-so no request is cut, and what has not gone yet can be had back. A Deployment takes away those that are cheapest
-to delete, which we say by an annotation; a StatefulSet those with the highest number, whatever they do.
+nothing new, and may go once they hold nothing, or have had their time. Only then is the number lowered, so no
+request is cut, and what has not gone yet can be had back. A Deployment takes away those that are cheapest to
+delete, which we say by an annotation; a StatefulSet those with the highest number, whatever they do.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import takewhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,29 +58,17 @@ def plan_departure(
     """
     surplus = max(0, replicas - wanted)
     missing = min(surplus, max(0, replicas - len(places)))  # never came about, so nobody goes
-    key = _by_number if is_ordered else _by_cost
-    chosen = sorted(places, key=key)[: surplus - missing]
-    gone = [place for place in chosen if _may_go(place, now, drain_max)]
-    if is_ordered:  # only from the top down
-        stays = next(
-            (index for index, place in enumerate(chosen) if not _may_go(place, now, drain_max)), None
-        )
-        gone = chosen if stays is None else chosen[:stays]
+    in_order = sorted(places, key=_by_number) if is_ordered else sorted(places, key=_by_cost)
+    chosen = in_order[: surplus - missing]
+    may_go = partial(_may_go, now=now, drain_max=drain_max)
+    gone = list(takewhile(may_go, chosen) if is_ordered else filter(may_go, chosen))
     leaving = tuple(place.uid for place in chosen if place.is_ready)
     return Departure(leaving, tuple(place.uid for place in gone), replicas - missing - len(gone))
 
 
-def busy_of(busy_slots: Mapping[str, int], uid: str) -> int:
-    """Return the slots in use of one pod [1]."""
-    return busy_slots.get(uid, 0)
-
-
 def _may_go(place: Place, now: float, drain_max: float) -> bool:
-    if not place.is_ready:
-        return True
-    if place.leaving_since is None:
-        return place.busy == 0
-    return place.busy == 0 or now - place.leaving_since >= drain_max
+    had_its_time = place.leaving_since is not None and now - place.leaving_since >= drain_max
+    return not place.is_ready or place.busy == 0 or had_its_time
 
 
 def _by_cost(place: Place) -> tuple[bool, bool, int, str]:

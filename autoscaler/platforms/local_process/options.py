@@ -35,6 +35,11 @@ class LocalOptions:
     """Identifiers for `{gpu}`; together with `replicas_per_gpu` the limit of the fleet. Empty: no limit."""
     replicas_per_gpu: int = 1
     """Replicas that share one GPU [1]; raise it only if their memory fits together."""
+    gpus_per_replica: int = 1
+    """GPUs that one replica works on together [1]; the closest are put together, and `{gpu}` names them all,
+    as `0,1`."""
+    pin: bool = True
+    """Whether a replica is held on the cores next to its GPUs, where the machine has farther ones."""
     ready_timeout: float = 600.0
     """A replica that is not ready so long after its start is ended and started again [s]."""
     probe_interval: float = 5.0
@@ -69,7 +74,7 @@ class LocalOptions:
     @property
     def places(self) -> int | None:
         """Replicas there is room for [1]; None if nothing limits them."""
-        return len(self.gpus) * self.replicas_per_gpu if self.gpus else None
+        return len(self.gpus) // self.gpus_per_replica * self.replicas_per_gpu if self.gpus else None
 
     @property
     def logs(self) -> Path:
@@ -121,9 +126,21 @@ class LocalOptions:
             )
 
     def _check_numbers(self) -> None:
-        for name in ("slots_per_replica", "replicas_per_gpu", "probe_failures", "log_bytes_max"):
+        counts = (
+            "slots_per_replica",
+            "replicas_per_gpu",
+            "gpus_per_replica",
+            "probe_failures",
+            "log_bytes_max",
+        )
+        for name in counts:
             if getattr(self, name) < 1:
                 raise ValueError(f"need {name} >= 1, got {getattr(self, name)}")
+        if len(self.gpus) % self.gpus_per_replica:
+            raise ValueError(
+                f"gpus lists {len(self.gpus)}, which gpus_per_replica {self.gpus_per_replica} does not "
+                "divide; list more or fewer"
+            )
         for name in (
             "ready_timeout",
             "probe_interval",

@@ -12,6 +12,7 @@ fleet; everything else is ended before anything new may want its GPU.
 import asyncio
 import secrets
 import socket
+from collections.abc import Mapping
 
 import structlog
 
@@ -21,12 +22,14 @@ from autoscaler.domain import Fleet
 from autoscaler.errors import PlatformUnavailable
 from autoscaler.platforms.local_process import processes
 from autoscaler.platforms.local_process.fleet_plan import State, free_place, plan_fleet
+from autoscaler.platforms.local_process.gpu_places import cores_of, grouped
 from autoscaler.platforms.local_process.options import HOST, LocalOptions
 from autoscaler.platforms.local_process.records import Records, ReplicaRecord
 from autoscaler.platforms.local_process.replica_process import ReplicaProcess
 from autoscaler.platforms.local_process.supervisor import Supervisor, Surroundings
 from autoscaler.platforms.local_process.view import ReplicaView, view_of
 from autoscaler.ports import Clock, ModelServer, ReplicaListener
+from autoscaler.topology.read_machine import read_machine
 
 log = structlog.get_logger(__name__)
 
@@ -52,6 +55,7 @@ class LocalProcesses:
         self._cold_starts = ColdStarts(options.cold_start_initial, options.state_dir / "cold_starts.json")
         self._around: Surroundings | None = None
         self._places: dict[int, Supervisor] = {}
+        self._cores: Mapping[str, frozenset[int]] = {}
         self._desired = 0
 
     def __repr__(self) -> str:
@@ -64,6 +68,7 @@ class LocalProcesses:
         Raises UsageError if the state folder is held by another instance or cannot be written.
         """
         self._records.open()
+        await self._place_gpus()
         self._around = around = Surroundings(
             self._options, self._server, listener, self._clock, self._cold_starts, self._new_process
         )
@@ -132,6 +137,13 @@ class LocalProcesses:
         """Return every place in use, for eyes."""
         return [view_of(supervisor) for _, supervisor in sorted(self._places.items())]
 
+    async def _place_gpus(self) -> None:
+        """Put GPUs together and find their cores, if there are any; a driver may take its time to answer."""
+        if self._options.gpus:
+            machine = (await asyncio.to_thread(read_machine, processes.TAG)).machine
+            self._options = grouped(self._options, machine)
+            self._cores = cores_of(self._options, machine)
+
     def _lacks_room(self, replicas: int) -> bool:
         return self._options.places is not None and replicas > self._options.places
 
@@ -175,7 +187,7 @@ class LocalProcesses:
             fingerprint=self._options.fingerprint,
             started_at=self._clock.wall_time(),
         )
-        return ReplicaProcess(record, self._records)
+        return ReplicaProcess(record, self._records, self._cores.get(record.gpu, frozenset()))
 
     def _free_port(self, *taken: int) -> int:
         """Return a port that is free, that no starting replica is about to bind, and that is not `taken`."""

@@ -10,6 +10,7 @@ import psutil
 
 from autoscaler.errors import ReplicaFailed
 from autoscaler.platforms.local_process import processes
+from autoscaler.platforms.local_process.gpu_places import held_on
 from autoscaler.platforms.local_process.options import HOST, LocalOptions
 from autoscaler.platforms.local_process.records import Records, ReplicaRecord
 from autoscaler.platforms.local_process.replica_log import ReplicaLog
@@ -21,9 +22,10 @@ class ReplicaProcess:
     Whoever makes one owns its ending: `end` must follow, also if `start` failed or was cancelled.
     """
 
-    def __init__(self, record: ReplicaRecord, records: Records) -> None:
+    def __init__(self, record: ReplicaRecord, records: Records, cores: frozenset[int] = frozenset()) -> None:
         self.record = record
         self._records = records
+        self._cores = cores
         self._tag = processes.tag_of(records.owner, record.id)
         self._leader = processes.find_process(record.pid, record.pid_started)
         self._child: asyncio.subprocess.Process | None = None
@@ -39,7 +41,7 @@ class ReplicaProcess:
     async def start(self, options: LocalOptions, log: ReplicaLog) -> None:
         """Start the command in a session of its own. Raises ReplicaFailed if there is nothing to start."""
         record = self.record
-        words = options.render_command(record.port, record.gpu, record.grpc_port)
+        words = held_on(self._cores, options.render_command(record.port, record.gpu, record.grpc_port))
         env = options.render_env(record.port, record.gpu, record.grpc_port) | {processes.TAG: self._tag}
         self._records.write(record)
         output = log.open_fresh()

@@ -1,0 +1,100 @@
+"""Whether the API server lets us in, what is to be scaled is there, and we may do all that we shall."""
+
+from collections.abc import Awaitable, Callable
+from urllib.parse import quote
+
+from autoscaler.cli.findings import Finding, Level
+from autoscaler.errors import PlatformUnavailable
+from autoscaler.platforms.kubernetes import KubernetesOptions
+from autoscaler.platforms.kubernetes.access import load_access
+from autoscaler.platforms.kubernetes.api import Api
+from autoscaler.platforms.kubernetes.pods import members_of
+from autoscaler.platforms.kubernetes.target import Target, find_target, slices_path
+from autoscaler.settings import PoolSettings
+
+_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+async def probe_kubernetes(pool: PoolSettings, options: KubernetesOptions) -> list[Finding]:
+    """Look at everything, change nothing."""
+    api = Api(lambda: load_access(options))
+    try:
+        return await _probe(api, f"pools.{pool.name}.platform", options)
+    finally:
+        await api.close()
+
+
+async def _probe(api: Api, subject: str, options: KubernetesOptions) -> list[Finding]:
+    try:
+        target = await find_target(api, options)
+        scale = await target.scale()
+    except PlatformUnavailable as error:
+        return [Finding(Level.PROBLEM, f"{subject}.name", str(error))]
+    findings = [Finding(Level.OK, f"{subject}.name", f"{target} is there, with {scale.replicas} replicas")]
+    findings.append(await _tried(f"{subject}.service", lambda: _service(api, target, options)))
+    findings.append(await _tried(f"{subject}.rights", lambda: _rights(api, target, options)))
+    return findings
+
+
+async def _tried(subject: str, look: Callable[[], Awaitable[tuple[Level, str]]]) -> Finding:
+    try:
+        level, text = await look()
+    except PlatformUnavailable as error:
+        return Finding(Level.PROBLEM, subject, str(error))
+    return Finding(level, subject, text)
+
+
+async def _service(api: Api, target: Target, options: KubernetesOptions) -> tuple[Level, str]:
+    selector = quote(f"kubernetes.io/service-name={options.service}", safe="")
+    found = await api.get(f"{await slices_path(api, target.namespace)}?labelSelector={selector}")
+    slices = found["items"]
+    if not slices:
+        text = (
+            f"Service {options.service} has no EndpointSlice in {target.namespace}; mend its name or selector"
+        )
+        return Level.WARNING, text
+    members = members_of(slices, {}, options.port, options.is_https, ())
+    if not members and any(each.get("endpoints") for each in slices):
+        return (
+            Level.WARNING,
+            f"no endpoint of {options.service} is ready at port {options.port or '(the first)'}",
+        )
+    return Level.OK, f"Service {options.service} has {len(members)} ready endpoint(s)"
+
+
+async def _rights(api: Api, target: Target, options: KubernetesOptions) -> tuple[Level, str]:
+    """Ask for each right; only what is not needed to scale is a warning."""
+    group = options.api_version.rpartition("/")[0]
+    needed = [
+        (group, target.plural, "scale", "get", True),
+        (group, target.plural, "scale", "patch", True),
+        ("", "pods", "", "list", True),
+        ("", "pods", "", "watch", True),
+        ("discovery.k8s.io", "endpointslices", "", "list", True),
+        ("discovery.k8s.io", "endpointslices", "", "watch", True),
+        ("", "pods", "", "patch", False),
+        ("events.k8s.io", "events", "", "create", False),
+    ]
+    lacking: list[tuple[str, bool]] = []
+    for of_group, resource, subresource, verb, is_needed in needed:
+        attributes = {
+            "namespace": target.namespace,
+            "group": of_group,
+            "resource": resource,
+            "subresource": subresource,
+            "verb": verb,
+            "name": options.name if subresource else "",
+        }
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": {key: value for key, value in attributes.items() if value}},
+        }
+        if not (await api.post(_REVIEWS, review))["status"]["allowed"]:
+            what = f"{resource}/{subresource}" if subresource else resource
+            lacking.append((f"{verb} {what}", is_needed))
+    if not lacking:
+        return Level.OK, "everything that is needed is allowed"
+    level = Level.PROBLEM if any(is_needed for _, is_needed in lacking) else Level.WARNING
+    rights = ", ".join(right for right, _ in lacking)
+    return level, f"not allowed: {rights}; bind the Role of deploy/kubernetes/rbac.yaml"

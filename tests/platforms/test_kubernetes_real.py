@@ -1,0 +1,189 @@
+"""The platform `kubernetes` against a real API server, controllers and scheduler: `make test-kubernetes`.
+
+Needs the binaries of Kubernetes (see `tests/kubernetes_build.sh`) in the folder that KUBERNETES_BIN names, etcd
+and openssl; skipped without. Who asks has the rights of `deploy/kubernetes/rbac.yaml` and no others.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import urllib.error
+from pathlib import Path
+from random import Random
+
+import pytest
+import yaml
+
+from autoscaler.cli.findings import Level
+from autoscaler.cli.probe_kubernetes import _probe
+from autoscaler.clock import SystemClock
+from autoscaler.errors import PlatformUnavailable
+from autoscaler.platforms.kubernetes import Kubernetes, KubernetesOptions
+from autoscaler.platforms.kubernetes.access import load_access
+from autoscaler.platforms.kubernetes.api import Api
+from autoscaler.platforms.kubernetes.mirror import Mirror
+from autoscaler.remote_fleet import Pauses, RemoteFleetOptions
+from tests.fakes.kube_local import KubeLocal
+from tests.fakes.listed_servers import ScriptedServers
+from tests.fakes.replica_listener import FakeReplicaListener
+
+BIN = os.environ.get("KUBERNETES_BIN", "")
+RBAC = Path(__file__).parents[2] / "deploy" / "kubernetes" / "rbac.yaml"
+URL = "http://127.0.0.1:9001"
+APPS = "/apis/apps/v1/namespaces/default/deployments"
+
+pytestmark = pytest.mark.skipif(
+    not (Path(BIN) / "kube-apiserver").is_file() or shutil.which("etcd") is None,
+    reason="needs KUBERNETES_BIN with kube-apiserver, and etcd: make test-kubernetes says how",
+)
+
+
+class LaterClock(SystemClock):
+    """The machine's clock, moved forward by the test."""
+
+    later = 0.0
+
+    def wall_time(self) -> float:
+        return super().wall_time() + self.later
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """One node with three GPUs, a Deployment whose pods want one each, its Service, and our rights."""
+    with KubeLocal(BIN, controllers=True, nodes=1, gpus=3) as running:
+        container = {
+            "name": "server",
+            "image": "server",
+            "ports": [{"containerPort": 9001}],
+            "resources": {"limits": {"nvidia.com/gpu": 1}},
+        }
+        labels = {"app": "chat"}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+        spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
+        running.call("POST", APPS, {"metadata": {"name": "chat"}, "spec": spec})
+        service = {"selector": labels, "ports": [{"port": 80, "targetPort": 9001}]}
+        services = "/api/v1/namespaces/default/services"
+        running.call("POST", services, {"metadata": {"name": "chat"}, "spec": service})
+        for document in yaml.safe_load_all(RBAC.read_text()):
+            if document["kind"] == "RoleBinding":
+                document["subjects"] = [{"kind": "User", "name": "user"}]
+            if document["kind"] != "ServiceAccount":
+                plural = document["kind"].lower() + "s"
+                root = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/"
+                running.call("POST", root + plural, document)
+        config = json.loads(running.kubeconfig.read_text())
+        config["users"][0]["user"]["token"] = running.user_token
+        (running.dir / "us").write_text(json.dumps(config))
+        yield running
+
+
+def options(cluster, folder, **given):
+    fleet = RemoteFleetOptions(state_dir=folder, probe_interval=0.1)
+    return KubernetesOptions("chat", "chat", fleet, kubeconfig=cluster.dir / "us", **given)
+
+
+@pytest.fixture
+async def running(cluster, tmp_path):
+    clock, listener = LaterClock(), FakeReplicaListener()
+    platform = Kubernetes(options(cluster, tmp_path), ScriptedServers(URL), clock, Random(1))
+    platform.test_clock, platform.test_listener = clock, listener
+    await platform.start(listener)
+    yield platform
+    await platform.scale_to(1)
+    await until_counts(platform, 1, 0, 0)
+    await platform.stop()
+
+
+async def until_counts(platform, *wanted):
+    seen = None
+    try:
+        async with asyncio.timeout(60):
+            while seen != wanted:
+                await asyncio.sleep(0.1)
+                with contextlib.suppress(PlatformUnavailable):
+                    fleet = await platform.fleet()
+                    seen = fleet.ready, fleet.starting, fleet.draining
+    except TimeoutError:
+        pytest.fail(f"waited for {wanted}, it stayed {seen}: {platform.last_error}")
+
+
+async def test_up_and_down_with_the_least_rights_and_an_event_for_each(cluster, running):
+    await until_counts(running, 1, 0, 0)
+    await running.scale_to(3)
+    await until_counts(running, 3, 0, 0)
+    running.test_listener.busy = {uid: 1 for uid in list(running.test_listener.ready)[:2]}
+    await running.scale_to(1)
+    await until_counts(running, 1, 0, 1)
+    running.test_listener.busy = {}
+    await running.scale_to(1)
+    await until_counts(running, 1, 0, 0)
+    events = cluster.call("GET", "/apis/events.k8s.io/v1/namespaces/default/events")["items"]
+    ours = [each["note"] for each in events if each["reportingController"] == "inference-autoscaler"]
+    assert "Scaled from 1 to 3 replicas" in ours
+    assert "Scaled from 3 to 2 replicas" in ours
+
+
+async def test_pods_without_a_gpu_are_recognised_and_cut_back_to_one_probe(cluster, running):
+    await until_counts(running, 1, 0, 0)
+    await running.scale_to(8)
+    await until_counts(running, 3, 5, 0)
+    running.test_clock.later = 31.0
+    await until_counts(running, 3, 0, 0)
+    assert "5 pods cannot be scheduled" in running.last_error
+    assert "nvidia.com/gpu" in running.last_error
+    await running.scale_to(8)
+    assert cluster.call("GET", f"{APPS}/chat/scale")["spec"]["replicas"] == 4
+
+
+async def test_a_hand_on_the_deployment_is_seen(cluster, running):
+    await until_counts(running, 1, 0, 0)
+    change = {"spec": {"replicas": 2}}
+    cluster.call("PATCH", f"{APPS}/chat/scale", change, "application/merge-patch+json")
+    await until_counts(running, 2, 0, 0)
+
+
+async def test_a_watch_from_a_version_that_is_gone_begins_anew(cluster, tmp_path):
+    api = Api(lambda: load_access(options(cluster, tmp_path)))
+    mirror = Mirror(
+        api, "/api/v1/namespaces/default/pods", "app=chat", Pauses(0.1, 0.2, Random(1)), lambda: None
+    )
+    with pytest.raises(PlatformUnavailable) as refusal:
+        await mirror._watch("1")  # long compacted, or older than the cache
+        cluster.call("GET", "/readyz")
+    assert "410" in str(refusal.value)
+    task = asyncio.create_task(mirror.run())
+    async with asyncio.timeout(20):
+        await mirror.listed.wait()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await api.close()
+
+
+async def test_check_finds_that_everything_is_there_and_allowed(cluster, tmp_path):
+    found = {}
+    for name, token in (("us", cluster.user_token), ("nobody", "no-such-token")):
+        config = json.loads((cluster.dir / "us").read_text())
+        config["users"][0]["user"]["token"] = token
+        (cluster.dir / name).write_text(json.dumps(config))
+        chosen = KubernetesOptions(
+            "chat", "chat", RemoteFleetOptions(state_dir=tmp_path), kubeconfig=cluster.dir / name
+        )
+        api = Api(lambda chosen=chosen: load_access(chosen))
+        found[name] = await _probe(api, "platform", chosen)
+        await api.close()
+    assert [finding.level for finding in found["us"]] == [Level.OK] * 3
+    assert found["nobody"][0].level is Level.PROBLEM
+    assert "renew the token" in found["nobody"][0].text
+
+
+async def test_the_rights_are_the_least(cluster):
+    cluster.token, admin = cluster.user_token, cluster.token
+    try:
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            cluster.call("GET", APPS)
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            cluster.call("DELETE", f"{APPS}/chat")
+    finally:
+        cluster.token = admin
