@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 TRITON := .triton
 
-.PHONY: setup triton demo test lint types layers lock clean
+.PHONY: setup triton demo test test-kubernetes lint types layers lock clean
 
 # One stamp for what is installed, one for the project's own entry points: each anew only when it must be.
 $(VENV)/.installed: requirements.lock
@@ -31,6 +31,17 @@ demo: triton
 
 test: triton lint types layers
 	$(BIN)/python -m pytest
+
+# The platform `kubernetes` against a real API server, where there is one: KUBERNETES_BIN is the folder of its
+# binaries (tests/kubernetes_build.sh makes them, in a quarter of an hour, as root on Debian).
+KUBERNETES_BIN ?= .kubernetes
+
+test-kubernetes: setup
+	@if [ -x $(KUBERNETES_BIN)/kube-apiserver ] && command -v etcd >/dev/null && command -v openssl >/dev/null; then \
+	  KUBERNETES_BIN=$(KUBERNETES_BIN) $(BIN)/python -m pytest tests/platforms/test_kubernetes_real.py; \
+	else \
+	  echo "skipped: no kube-apiserver in $(KUBERNETES_BIN), or no etcd or openssl; see tests/kubernetes_build.sh"; \
+	fi
 
 lint: setup
 	$(BIN)/ruff check .

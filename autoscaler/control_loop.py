@@ -23,7 +23,7 @@ _TRUSTED_INTERVALS = 3.0
 """An interval so many times as long as it should be was slept through, and says nothing of the demand."""
 _OCCUPANCY_INTERVALS = 30  # of which the rolling occupancy is a mean
 CHECKPOINT_INTERVAL = 86400.0
-"""Between two copies of the controller [s]; to re-execute a decision, what led to it since one must be, too."""
+"""Between two copies of the controller [s]; a decision is re-executed from the copy before it on."""
 
 
 @dataclass(frozen=True, slots=True)

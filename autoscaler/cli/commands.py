@@ -93,20 +93,37 @@ def explain(
     ] = None,
     pool: Pool = None,
     last: Annotated[
-        int,
-        typer.Option("--last", parser=a_whole_number(1, 1000), metavar="N", help="So many decisions."),
-    ] = 20,
+        int | None,
+        typer.Option(
+            "--last",
+            parser=a_whole_number(1, 1000),
+            metavar="N",
+            help="So many decisions (20; all with --verify).",
+        ),
+    ] = None,
     as_json: Json = False,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify", help="Decide it all again, and say whether each decision comes out to the last bit."
+        ),
+    ] = False,
 ) -> None:
     """Tell the last decisions in words.
 
-    From the running program, or, with --config or --history, from what it recorded.
+    From the running program, or, with --config or --history, from what it recorded. With --verify, exit code
+    0 if every decision that can be re-executed is identical, 1 if not.
     """
-    from autoscaler.cli.explain import Source, explain_decisions  # noqa: PLC0415 - see the top of this file
+    from autoscaler.cli.explain import LAST, Source, explain_decisions  # noqa: PLC0415 - see the top of this file
 
     if sum(given is not None for given in (config, url, history)) > 1:
         raise typer.BadParameter("give one of --config, --url and --history")
-    explain_decisions(Source(config, history, url or _ADMIN_URL), pool, last, as_json)
+    source = Source(config, history, url or _ADMIN_URL)
+    if verify:
+        from autoscaler.cli.explain_verify import verify_decisions  # noqa: PLC0415 - see the top of this file
+
+        raise typer.Exit(0 if verify_decisions(source, pool, last, as_json) else 1)
+    explain_decisions(source, pool, last or LAST, as_json)
 
 
 @app.command()

@@ -12,6 +12,9 @@ from autoscaler.errors import UsageError
 from autoscaler.telemetry.decision_codec import DecisionRecord, record_from_plain, record_to_plain
 from autoscaler.telemetry.history_reader import HistoryReader
 
+LAST = 20
+"""So many decisions are told if nobody says how many."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -20,6 +23,10 @@ class Source:
     config: Path | None
     history: Path | None
     url: str
+
+    def file(self, pool: str | None) -> Path | None:
+        """Return the history file; None if a running program is meant. Raises UsageError as `load`."""
+        return self.history if self.config is None else _history_of(self.config, pool)
 
 
 def explain_decisions(source: Source, pool: str | None, last: int, as_json: bool) -> None:
@@ -34,9 +41,7 @@ def explain_decisions(source: Source, pool: str | None, last: int, as_json: bool
 
 
 def _records(source: Source, pool: str | None, last: int) -> list[DecisionRecord]:
-    history = source.history
-    if source.config is not None:
-        history = _history_of(source.config, pool)
+    history = source.file(pool)
     if history is not None:
         with HistoryReader(history) as reader:
             return reader.decisions(pool, last)

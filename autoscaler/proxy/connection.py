@@ -132,6 +132,11 @@ class Connection(web.RequestHandler):
         return self._waiter is not None and not self._waiter.done()
 
     @property
+    def ends(self) -> bool:
+        """Whether it closes after the answer that is due."""
+        return self._close
+
+    @property
     def has_served(self) -> bool:
         """Whether a request has come on it."""
         return self._request_count > 0

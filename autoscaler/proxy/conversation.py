@@ -5,6 +5,7 @@ from multidict import CIMultiDict
 
 from autoscaler.proxy.access_log import CLIENT_LEFT, AccessLine
 from autoscaler.proxy.answers import Refusal, answer
+from autoscaler.proxy.connection import Connection
 from autoscaler.proxy.door import Door
 from autoscaler.proxy.execution import Execution
 from autoscaler.proxy.head_check import expects_continue
@@ -52,7 +53,7 @@ class Conversation:
         self._code = refusal.code
         response = answer(refusal, self.path)
         response.headers.extend(self.story())
-        if self.door.draining or refusal.status in _OUT_OF_STEP:
+        if self.is_last or refusal.status in _OUT_OF_STEP:
             response.force_close()
         return response
 
@@ -83,6 +84,12 @@ class Conversation:
         story = CIMultiDict({REQUEST_ID: self.id, "Server-Timing": timing})
         story.extend(self.notes)
         return story
+
+    @property
+    def is_last(self) -> bool:
+        """Whether its connection closes after the answer, which is then to say so."""
+        connection = self.request.protocol
+        return self.door.draining or (isinstance(connection, Connection) and connection.ends)
 
     # -- what others see of it
 

@@ -147,7 +147,7 @@ class Handling(Conversation):
         relay = self.streaming = Relay(
             self.request, call, self.story(), self.door.options.linger, self.entry.answer
         )
-        if self.door.draining:
+        if self.is_last:
             relay.response.force_close()
         try:
             await relay.run()

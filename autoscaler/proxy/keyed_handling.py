@@ -69,7 +69,7 @@ async def _play_back(conversation: Conversation, playback: Playback) -> web.Stre
     relay = conversation.streaming = Relay(
         conversation.request, playback, conversation.story(), door.options.linger, conversation.entry.answer
     )
-    if door.draining:
+    if conversation.is_last:
         relay.response.force_close()
     try:
         await relay.run()

@@ -71,7 +71,7 @@ class History(HistoryReader):
         self._put(Record(record_to_row(record), interval_row(pool, observation)))
 
     def checkpoint(self, pool: str, controller: Controller, now: float, wall_time: float) -> None:
-        """Keep the controller as it is before a step; returns within milliseconds. Raises ValueError after `close`."""
+        """Keep the controller as it is before a step; takes a millisecond. As `record` after `close`."""
         self._put(State(pool, float(wall_time), float(now), CHECKPOINT, __version__, freeze(controller)))
 
     def adopted(self, pool: str, fitted: Fitted, now: float, wall_time: float) -> None:

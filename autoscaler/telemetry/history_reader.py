@@ -125,9 +125,10 @@ class HistoryReader:
         return [pool for (pool,) in self._rows("SELECT DISTINCT pool FROM decisions ORDER BY pool", ())]
 
     def decision_ids(self, pool: str, last: int | None = None) -> list[int]:
-        """Return the ids of the `last` decisions of `pool`, or of all, in the order in which they were made."""
+        """Return the ids of the `last` decisions of `pool`, or of all, in the order of their making."""
         rows = self._rows(
-            "SELECT id FROM decisions WHERE pool = ? ORDER BY id DESC LIMIT ?", (pool, -1 if last is None else last)
+            "SELECT id FROM decisions WHERE pool = ? ORDER BY id DESC LIMIT ?",
+            (pool, -1 if last is None else last),
         )
         return [number for (number,) in reversed(rows)]
 
@@ -141,13 +142,13 @@ class HistoryReader:
             return [record_from_row(row) for row in rows]
 
     def checkpoints(self, pool: str) -> list[Checkpoint]:
-        """Return the checkpoints of `pool` whose step was recorded, oldest first; none in a file of before."""
+        """Return the checkpoints of `pool` whose step was recorded, oldest first."""
         if not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'controller_states'", ()):
-            return []
+            return []  # it was made before there were states, and not opened for writing since
         rows = self._rows(
             "SELECT state.id, state.pool, state.version, min(step.id) FROM controller_states AS state "
-            "JOIN decisions AS step ON step.kind IN ('hold', 'scale_to') AND step.wall_time = state.wall_time "
-            "AND step.now = state.now AND step.pool = state.pool "
+            "JOIN decisions AS step ON step.pool = state.pool AND step.now = state.now "
+            "AND step.wall_time = state.wall_time AND step.kind IN ('hold', 'scale_to') "
             "WHERE state.pool = ? AND state.kind = ? GROUP BY state.id ORDER BY state.id",
             (pool, CHECKPOINT),
         )
@@ -158,7 +159,7 @@ class HistoryReader:
         ((state,),) = self._rows("SELECT state FROM controller_states WHERE id = ?", (checkpoint.id,))
         return bytes(state)
 
-    def adopted(self, checkpoint: Checkpoint, until: Checkpoint | None) -> list[AdoptedFit]:
+    def adopted_fits(self, checkpoint: Checkpoint, until: Checkpoint | None) -> list[AdoptedFit]:
         """Return what was adopted between two checkpoints of one pool, in that order."""
         rows = self._rows(
             "SELECT now, wall_time, state FROM controller_states "

@@ -79,7 +79,7 @@ def tidy(connection: sqlite3.Connection, newest: float, retention: Retention) ->
 
 
 def _forget_steps(connection: sqlite3.Connection, fine_from: float) -> None:
-    """Forget the holds and the states before `fine_from` [s since the epoch], and so the chance to re-execute.
+    """Forget the holds and the states before `fine_from` [s since the epoch].
 
     A decision follows from all since the checkpoint before it: so what came after a pool's newest checkpoint
     before `fine_from` is kept along with it, which is about a day longer.

@@ -1,11 +1,11 @@
 """Controllers and fits as bytes: pickled by the program, read back by one who trusts no file.
 
-A pickle is a program: reading it calls whatever it names. A history file may come from anywhere, so only what a
-controller is made of is admitted: classes of the packages that decide, which perform no I/O, and what puts
+A pickle is a program: reading it calls whatever it names. A history file may come from anywhere, so only what
+a controller is made of is admitted: classes of the packages that decide, which perform no I/O, and what puts
 NumPy's arrays together. Functions are not, nor what those packages have imported from elsewhere.
 
-To pickle takes a millisecond and is done at once, for the controller moves on; to compress takes ten, and is the
-work of the writer of the history.
+To pickle takes a millisecond and is done at once, for the controller moves on; to compress takes ten, and is
+the work of the writer of the history.
 """
 
 import io
@@ -100,6 +100,6 @@ def _is_ours(module_name: str) -> bool:
 
 def _refused(module_name: str, global_name: str) -> UsageError:
     return UsageError(
-        f"the history holds a state that names {module_name}.{global_name}, and no controller is made of that. "
-        f"It was not executed. Somebody has written into the file: take a copy that you trust."
+        f"the history holds a state that names {module_name}.{global_name}, and no controller is made of "
+        f"that. It was not executed. Somebody has written into the file: take a copy that you trust."
     )

@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from load.bench.policies_field import FIXED, OURS, PEERS, field_of
+from load.bench.policies_picture import draw
 from load.bench.policies_record import Runs
 from load.bench.policies_run import Result, run
 from load.bench.policies_tables import print_bars, print_scenario, print_summary
@@ -42,6 +43,8 @@ def main() -> None:
         print_scenario(console, name, results)
     print_summary(console, by_scenario)
     print_bars(console, by_scenario)
+    if options.plot:
+        draw(by_scenario, options.plot)
 
 
 def _options(there: list[str]) -> argparse.Namespace:
@@ -52,6 +55,7 @@ def _options(there: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--hours", type=float, default=HOURS, help="replayed of each [h] (default: 36)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes (default: one a core)")
+    parser.add_argument("--plot", type=Path, help="picture to draw: FILE.svg or FILE.png")
     parser.add_argument("--json", type=Path, help="file to write every run to")
     parser.add_argument(
         "--known", type=Path, help="such a file; peers are not run again that stand in it (default: none)"

@@ -162,7 +162,7 @@ def _haproxy(folder: Path, port: int, upstream: int, slots: int) -> Sequence[str
     file = folder / "haproxy.cfg"
     file.write_text(
         "global\n nbthread 1\n maxconn 8000\ndefaults\n mode http\n timeout connect 5s\n timeout client 1h\n"
-        " timeout server 1h\n http-reuse always\n"
+        " timeout server 1h\n http-reuse always\n option http-no-delay\n"
         f"listen l\n bind 127.0.0.1:{port} backlog 4096\n server u 127.0.0.1:{upstream} pool-max-conn 4096\n"
     )
     return ["haproxy", "-db", "-f", str(file)]

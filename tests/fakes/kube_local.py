@@ -1,5 +1,6 @@
-"""A real Kubernetes control plane on loopback: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, and a
-stand-in kubelet that marks scheduled pods Running and Ready after a delay.
+"""A real Kubernetes control plane on loopback: etcd, kube-apiserver, kube-controller-manager, kube-scheduler.
+
+A stand-in kubelet marks scheduled pods Running and Ready after a delay, each with an address of its own.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class KubeLocal:
         self.dir = self.url = self.kubeconfig = self.start_seconds = None
 
     def _spawn(self, name, *cmd) -> subprocess.Popen:
-        log = open(self.dir / f"{name}.log", "wb")
+        log = (self.dir / f"{name}.log").open("wb")
         p = subprocess.Popen(
             [str(c) for c in cmd], stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.dir
         )
@@ -249,7 +250,7 @@ class KubeLocal:
                             {
                                 "status": {
                                     "phase": "Running",
-                                    "podIP": "127.0.0.1",
+                                    "podIP": f"10.1.0.{list(due).index(meta['uid']) % 250 + 1}",
                                     "startTime": t,
                                     "conditions": [
                                         {"type": k, "status": "True", "lastTransitionTime": t}

@@ -9,6 +9,7 @@ then those that are not ready, then the cheapest, then the newest.
 import asyncio
 import itertools
 import json
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -39,6 +40,7 @@ class FakeCluster:
         self.wall_time = 1.75e9
         self.tokens = {TOKEN}
         self.forbidden: set[tuple[str, str]] = set()
+        self.denied: set[tuple[str, str]] = set()
         self.away: str | None = None
         self.events: list[dict[str, Any]] = []
         self.asked: list[str] = []
@@ -68,6 +70,7 @@ class FakeCluster:
         add("PATCH", "/api/v1/namespaces/default/pods/{name}", self._patch_pod)
         add("GET", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", self._slices)
         add("POST", "/apis/events.k8s.io/v1/namespaces/default/events", self._post_event)
+        add("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", self._review)
         self._server = TestServer(application, host="127.0.0.1")
         await self._server.start_server()
         return self
@@ -246,6 +249,14 @@ class FakeCluster:
     async def _versions(self, request: web.Request) -> web.Response:
         return web.json_response({"versions": [{"version": "v1"}]})
 
+    async def _review(self, request: web.Request) -> web.Response:
+        review = await request.json()
+        kubernetes_validate.validate(review, "1.37", strict=True)
+        asked = review["spec"]["resourceAttributes"]
+        what = "/".join(filter(None, (asked["resource"], asked.get("subresource"))))
+        allowed = (asked["verb"], what) not in self.denied
+        return web.json_response({**review, "status": {"allowed": allowed}}, status=201)
+
     def _scale(self) -> dict[str, Any]:
         return {
             "kind": "Scale",
@@ -299,6 +310,9 @@ class FakeCluster:
             kubernetes_validate.validate(event, "1.37", strict=True)
         except kubernetes_validate.ValidationError as error:
             return refusal(422, str(error.message))
+        generated = event["metadata"].get("generateName", "")
+        if not re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?-", generated):
+            return refusal(422, f"metadata.generateName: Invalid value: {generated}")
         needed = ("eventTime", "reportingController", "reportingInstance", "action", "reason", "note")
         if any(not event.get(key) for key in needed) or len(event["note"]) > 1024:
             return refusal(422, f"an event needs {needed}, and a note of 1024 characters at most")

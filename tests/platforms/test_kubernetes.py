@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from random import Random
 
+import kubernetes_asyncio.config  # noqa: F401 - now, for it takes longer than these tests wait
 import pytest
 
 from autoscaler.clock import VirtualClock
@@ -192,6 +193,17 @@ async def test_a_busy_pod_goes_after_drain_max_whatever_it_holds(start):
     running.pass_time(30.0)
     await running.platform.scale_to(1)
     assert running.cluster.replicas == 1
+
+
+async def test_a_pod_that_was_let_go_and_that_the_cluster_kept_serves_again(start, monkeypatch):
+    running = await start(ready_cluster(2))
+    running.cluster.forbidden = {("PATCH", "chat-0")}  # so the newest goes, which is chat-1
+    running.listener.busy = {running.cluster.uid("chat-1"): 1}
+    await running.platform.scale_to(1)
+    assert running.cluster.ready_names() == ["chat-0"]
+    await running.until(lambda: list(running.listener.ready) == [running.cluster.uid("chat-0")])
+    running.cluster.end_terminating()
+    await running.until_counts(1, 0, 0)
 
 
 async def test_a_stateful_set_loses_its_highest_pods(start):

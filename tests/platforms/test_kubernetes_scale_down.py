@@ -47,6 +47,11 @@ def test_what_was_never_made_is_taken_back_first():
     assert planned([place("a", busy=1), place("b", busy=1)], wanted=1, replicas=5) == Departure(("a",), (), 2)
 
 
+def test_pods_that_were_let_go_and_are_not_deleted_yet_are_not_let_go_twice():
+    places = [place("a", ready=False), place("b", ready=False), place("c", busy=1), place("d", busy=2)]
+    assert planned(places, wanted=1, replicas=2) == Departure(leaving=("c",), gone=(), replicas=2)
+
+
 def test_a_stateful_set_goes_from_the_top_down_only():
     places = [place("m-0"), place("m-9", busy=1), place("m-10"), place("m-11", busy=1, since=0.0)]
     assert planned(places, wanted=1, is_ordered=True, now=1.0) == Departure(("m-11", "m-10", "m-9"), (), 4)
@@ -67,7 +72,7 @@ some_place = st.builds(
 
 @given(
     places=st.lists(some_place, max_size=12),
-    more=st.integers(0, 3),
+    more=st.integers(-3, 3),
     wanted=st.integers(0, 15),
     now=st.floats(100, 300),
     is_ordered=st.booleans(),
@@ -75,7 +80,7 @@ some_place = st.builds(
 def test_nobody_is_let_go_who_holds_something_and_the_number_never_passes_what_is_wanted(
     places, more, wanted, now, is_ordered
 ):
-    replicas = len(places) + more
+    replicas = max(0, len(places) + more)
     departure = plan_departure(places, replicas, wanted, now, 60.0, is_ordered)
     by_uid = {each.uid: each for each in places}
     assert min(replicas, wanted) <= departure.replicas <= replicas

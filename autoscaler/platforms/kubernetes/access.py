@@ -2,16 +2,18 @@
 
 The client library reads kubeconfigs (certificates, tokens, plugins that make tokens) and the files of a
 service account. What it is not used for is the calls themselves: they are few, go to kinds of resources that
-no library knows beforehand, and must be watched closely. It is imported only when it is needed, for it is
-large.
+no library knows beforehand, and must be watched closely. It is imported only when it is needed, and beside
+the event loop, for it is large (40 MB, half a second).
 
 Tokens are renewed by the library; where one is refused all the same, everything is read anew.
 """
 
+import asyncio
 import os
 import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +49,8 @@ async def load_access(options: KubernetesOptions) -> Access:
     PlatformUnavailable
         If there is none, or it cannot be used; the text says what to do.
     """
-    from kubernetes_asyncio import client, config  # noqa: PLC0415 - 40 MB that few need
-
+    config = await asyncio.to_thread(import_module, "kubernetes_asyncio.config")
+    client = await asyncio.to_thread(import_module, "kubernetes_asyncio.client")
     settings = client.Configuration()
     try:
         if options.kubeconfig is None and _IN_CLUSTER in os.environ:

@@ -71,6 +71,7 @@ class Kubernetes:
         self._slices: Mirror | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._leaving: dict[str, float] = {}
+        self._let_go: set[str] = set()
         self._cheap: set[str] = set()
         self._asked: int | None = None
         self._asked_at = 0.0
@@ -187,6 +188,7 @@ class Kubernetes:
             return
         pods, options = self._pods.objects, self._options
         self._leaving = {uid: since for uid, since in self._leaving.items() if uid in pods}
+        self._take_back_survivors()
         slices = self._slices.objects.values()
         members = members_of(slices, pods, options.port, options.is_https, self._leaving)
         listed = {member.id for member in members}
@@ -194,6 +196,15 @@ class Kubernetes:
         self._counts = count_pods(pods.values(), listed, now, patience)
         starting = self._counts.starting + self._not_made_yet()
         self._fleet.told(FleetReport(tuple(members), starting))
+
+    def _take_back_survivors(self) -> None:
+        """Let those serve again that we let go, and in whose place the cluster took others."""
+        if self._pods is None or self._asked is None or not self._let_go:
+            return
+        if sum(map(is_live, self._pods.objects.values())) <= self._asked:
+            for uid in self._let_go:
+                self._leaving.pop(uid, None)
+            self._let_go = set()
 
     def _not_made_yet(self) -> int:
         """Return how many pods were asked for just now and are not there [1]."""
@@ -231,6 +242,8 @@ class Kubernetes:
         if departure.replicas < scale.replicas:
             await self._price(target, departure)
             await self._ask(target, scale, departure.replicas)
+            self._let_go = set(departure.gone)
+            self._look()
         else:
             self._asked = scale.replicas
 
@@ -275,11 +288,11 @@ class Kubernetes:
 
     async def _ask(self, target: Target, scale: Scale, replicas: int) -> None:
         """Change the number, if it is another one, and leave an Event."""
-        self._asked = replicas
         if replicas == scale.replicas:
+            self._asked = replicas
             return
         changed = await target.change(scale, replicas)
-        self._asked_at = self._clock.now()
+        self._asked, self._asked_at = replicas, self._clock.now()
         log.info("scaled", target=str(target), before=scale.replicas, desired=replicas)
         reason = "ScaledUp" if replicas > scale.replicas else "ScaledDown"
         try:

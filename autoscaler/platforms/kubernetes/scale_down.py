@@ -46,7 +46,7 @@ def plan_departure(
     Parameters
     ----------
     places : sequence of Place
-        The pods there are; there may be fewer than `replicas`.
+        The pods there are; there may be fewer than `replicas`, or more for a moment.
     replicas, wanted : int
         What is asked for, and what shall be [1].
     now : float
@@ -59,7 +59,8 @@ def plan_departure(
     surplus = max(0, replicas - wanted)
     missing = min(surplus, max(0, replicas - len(places)))  # never came about, so nobody goes
     in_order = sorted(places, key=_by_number) if is_ordered else sorted(places, key=_by_cost)
-    chosen = in_order[: surplus - missing]
+    on_their_way = max(0, len(places) - replicas)  # let go before, and not deleted yet
+    chosen = in_order[on_their_way : on_their_way + surplus - missing]
     may_go = partial(_may_go, now=now, drain_max=drain_max)
     gone = list(takewhile(may_go, chosen) if is_ordered else filter(may_go, chosen))
     leaving = tuple(place.uid for place in chosen if place.is_ready)

@@ -71,7 +71,7 @@ class Target:
         event = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"generateName": f"{options.name[:200]}.", "namespace": self.namespace},
+            "metadata": {"generateName": f"{options.name[:200]}-", "namespace": self.namespace},
             "eventTime": at,
             "type": "Normal",
             "reason": reason,
