@@ -74,7 +74,9 @@ def objective_of(asked: Asked) -> Objective:
         band = READERS["band"](asked.band or _BAND)
         return Objective(band.low, band.high, asked.wait, asked.quantile)
     except ValueError as error:
-        raise UsageError(f"--band {asked.band}: write a band such as 60%-75%; 60%-100% has no upper edge") from error
+        raise UsageError(
+            f"--band {asked.band}: write a band such as 60%-75%; 60%-100% has no upper edge"
+        ) from error
 
 
 def price_of(asked: Asked) -> Price | None:

@@ -22,7 +22,7 @@ class FixedPolicy:
 
 
 def peak_replicas(scenario: Scenario, utilization: float | None = None) -> int:
-    """Replicas of which so large a share is busy in the busiest 5 minutes; by default the band's middle [1]."""
+    """Replicas of which that share is busy in the busiest 5 minutes; by default the band's middle [1]."""
     per_window = max(1, round(300.0 / scenario.interval))
     padded = np.append(scenario.counts, np.zeros(-len(scenario.counts) % per_window))
     busiest = float(padded.reshape(-1, per_window).sum(axis=1).max()) / (per_window * scenario.interval)
