@@ -52,7 +52,7 @@ def pool_status(pool: Pool, now: float) -> PoolStatus:
             utilization_high=objective.utilization_high,
         ),
         last_decision=DecisionStatus(str(state.decision), state.wall_time) if state else None,
-        requests=pool.metrics.requests(),
+        requests=pool.metrics.outcomes(),
         cold_start_mean=state.fleet.cold_start_mean if state else nan,
         cold_start_p90=state.fleet.cold_start_p90 if state else nan,
         slots_leaked=ledger.slots_leaked,

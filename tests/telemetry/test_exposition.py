@@ -1,6 +1,7 @@
 """The metrics, read back by Prometheus' own parsers."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
@@ -37,6 +38,17 @@ def metrics():
     return Metrics(("chat",), a_status)
 
 
+def test_every_class_is_counted_by_itself(metrics):
+    chat = metrics.for_pool("chat")
+    for name in ("bulk", "bulk", "critical"):
+        chat.ended(replace(a_request("a"), priority_class=name), Outcome.COMPLETED, 15.0)
+    found = samples(metrics)
+    assert found["autoscaler_requests_total", "chat", "bulk", "completed"] == 2
+    assert found["autoscaler_requests_total", "chat", "critical", "completed"] == 1
+    assert found["autoscaler_requests_total", "chat", "standard", "completed"] == 0
+    assert chat.outcomes()[Outcome.COMPLETED] == 3
+
+
 def test_a_request_is_timed_and_counted_by_its_outcome(metrics):
     chat = metrics.for_pool("chat")
     served, refused = a_request("a"), a_request("b")
@@ -46,14 +58,14 @@ def test_a_request_is_timed_and_counted_by_its_outcome(metrics):
     chat.ended(served, Outcome.COMPLETED, 15.0)
     chat.ended(refused, Outcome.REJECTED, 15.0, DropReason.QUEUE_FULL)
     found = samples(metrics)
-    assert found["autoscaler_requests_total", "chat", "default", "completed"] == 1
-    assert found["autoscaler_requests_total", "chat", "default", "rejected"] == 1
-    assert found["autoscaler_requests_total", "chat", "default", "failed"] == 0
+    assert found["autoscaler_requests_total", "chat", "standard", "completed"] == 1
+    assert found["autoscaler_requests_total", "chat", "standard", "rejected"] == 1
+    assert found["autoscaler_requests_total", "chat", "standard", "failed"] == 0
     assert found["autoscaler_waiting_time_seconds_sum", "chat"] == 2.0
     assert found["autoscaler_service_time_seconds_sum", "chat"] == 3.0
     assert found["autoscaler_service_time_seconds_bucket", "chat", "2.5"] == 0
     assert found["autoscaler_service_time_seconds_bucket", "chat", "5.0"] == 1
-    assert chat.requests()[Outcome.COMPLETED] == 1
+    assert chat.requests()["standard", Outcome.COMPLETED] == 1
 
 
 def test_gauges_are_read_off_the_status_of_the_moment():
