@@ -1,11 +1,12 @@
 """Tests of the proxy run on the loop of production, and on the one that is there without uvloop."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 import uvloop
+
+from tests.fakes.logged import errors
 
 
 def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
@@ -16,5 +17,4 @@ def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.Abstrac
 def nothing_is_logged_as_an_error(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     """Clients and servers that misbehave are daily life, and no error of this program."""
     yield
-    errors = [record for record in caplog.get_records("call") if record.levelno >= logging.ERROR]
-    assert errors == []
+    assert errors(caplog) == []
