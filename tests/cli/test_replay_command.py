@@ -267,7 +267,7 @@ def test_ctrl_c_before_anything_is_finished_ends_with_130_and_prints_nothing(cou
 
 
 def test_ctrl_c_keeps_who_is_finished_and_names_who_is_not(counts, tmp_path):
-    words = [counts, *SERVICE, "--seeds", "10", "--html", tmp_path / "p.html"]
+    words = [counts, *SERVICE, "--seeds", "25", "--html", tmp_path / "p.html"]
     process = subprocess.Popen(
         [sys.executable, "-m", "autoscaler", "replay", *map(str, words)],
         stdout=subprocess.PIPE,
