@@ -171,7 +171,7 @@ class Controller:
         if not slots or isnan(numbers.offered_load):
             return decision
         expected = min(1.0, numbers.offered_load / slots)
-        # Over the next hours sizes grow about in proportion to the load; they are whole, so by half of one.
+        # Over the next while sizes grow about in proportion to the load; they are whole, so by half of one.
         highest = numbers.forecast_rate * (decision.desired + 0.5) / max(numbers.replicas_up, 1)
         fewer = max(numbers.replicas_down, numbers.replicas_aim, 1)
         lowest = numbers.forecast_rate * min((decision.desired - 0.5) / fewer, 1.0)

@@ -34,7 +34,10 @@ _ERROR_PRIOR_LEAD_TIMES = 50.0  # of watching; a tail cannot be known from a few
 _ERROR_MEMORY_SEASONS = 2.0
 _CARRIED_MIN = 0.05  # of a correction, one lead time ahead
 _PEAK_POINTS = 8
-_OUTLOOK, _OUTLOOK_STEP = 7200.0, 120.0  # in which the next change is looked for [s]
+_OUTLOOK, _OUTLOOK_POINTS = (
+    1 / 12,
+    60,
+)  # of a season, beyond the lead time, in which the next change is looked for
 _REBASE_MAX = 2.0
 _CONTRADICTING, _CONTRADICTING_MIN = 2.0, 10.0  # times what is explained, and at least so many requests
 
@@ -67,6 +70,7 @@ class DemandForecast:
         self._nowcast: Nowcast | None = None
         self._error = LeadError(_ERROR_MEMORY_SEASONS * policy.season)
         self._wall_time = 0.0
+        self._outlook = _OUTLOOK * policy.season
 
     def warm(self, counts: NDArray[np.float64], interval: float, end_wall_time: float) -> None:
         """Take in `counts` per `interval` [s] before `end_wall_time`, oldest first; NaN is missing."""
@@ -133,11 +137,11 @@ class DemandForecast:
         -------
         float
             [s] from now: one lead time before it exceeds, or when it falls below; NaN if that is not known or
-            not within two hours.
+            not within a twelfth of a season.
         """
         if not self._seasonal.known:
             return nan
-        later = np.arange(0.0, _OUTLOOK, _OUTLOOK_STEP)
+        later = np.linspace(0.0, lead_time + self._outlook, _OUTLOOK_POINTS)
         rates = self._said(*self._ahead(later), later / lead_time)
         out = np.flatnonzero((rates > highest) | (rates < lowest))
         if not out.size:
