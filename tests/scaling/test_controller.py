@@ -121,10 +121,10 @@ def test_a_decision_knows_how_it_would_be_without_the_burst_and_when_the_next_on
     job = plant.controller.refit_due(0.0)
     assert job is not None
     plant.controller.adopt(job(), 0.0)
-    plant.run(1200.0, 5.0)
+    plant.run(1600.0, 5.0)
     calm = plant.decisions[-1].numbers
     assert calm.replicas_as_forecast == pytest.approx(calm.replicas_aim, abs=3)
-    assert calm.next_change_in == pytest.approx(2000.0 - 1200.0 - calm.lead_time, abs=150.0)
+    assert calm.next_change_in == pytest.approx(2000.0 - 1600.0 - calm.lead_time, abs=150.0)
     plant.run(60.0, 15.0)
     burst = plant.decisions[-1].numbers
     assert burst.replicas_aim > 1.5 * burst.replicas_as_forecast

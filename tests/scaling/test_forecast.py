@@ -104,3 +104,11 @@ def test_bins_that_close_while_a_fit_runs_are_learned_when_it_is_adopted():
     demand.adopt(job())
     lived_on = demand.demand(lead_time=1000.0, hold=0.0).lead.predicted
     assert lived_on == pytest.approx(10.0, rel=0.1)  # 1900 s after the start, not 1000 s
+
+
+def test_the_outlook_asks_for_a_twelfth_of_a_season_and_no_more():
+    """Each bin ahead is a forecast; bins of a second once made it thousands a step."""
+    demand = warmed()
+    lived(demand, 60.0, expected)
+    assert np.isnan(demand.leaves(0.0, 1e9, lead_time=120.0))
+    assert len(demand._seasonal._path) < 30  # noqa: SLF001 - what it costs is not to be seen from outside
