@@ -111,4 +111,4 @@ def test_the_outlook_asks_for_a_twelfth_of_a_season_and_no_more():
     demand = warmed()
     lived(demand, 60.0, expected)
     assert np.isnan(demand.leaves(0.0, 1e9, lead_time=120.0))
-    assert len(demand._seasonal._path) < 30  # noqa: SLF001 - what it costs is not to be seen from outside
+    assert len(demand._seasonal._path) < 30
