@@ -73,7 +73,7 @@ class Numbers:
         Where to go had the last minutes been as forecast, with no burst and no lull [1].
     next_change_in : float
         When another number than `desired` will be asked for, if all comes as forecast [s]; not known, or not
-        within two hours of a day: NaN.
+        within a twelfth of a season: NaN.
     """
 
     arrival_rate: float = float("nan")

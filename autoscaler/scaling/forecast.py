@@ -34,10 +34,8 @@ _ERROR_PRIOR_LEAD_TIMES = 50.0  # of watching; a tail cannot be known from a few
 _ERROR_MEMORY_SEASONS = 2.0
 _CARRIED_MIN = 0.05  # of a correction, one lead time ahead
 _PEAK_POINTS = 8
-_OUTLOOK, _OUTLOOK_POINTS = (
-    1 / 12,
-    60,
-)  # of a season, beyond the lead time, in which the next change is looked for
+_OUTLOOK = 1 / 12  # of a season, beyond the lead time, in which the next change is looked for
+_OUTLOOK_POINTS = 60
 _REBASE_MAX = 2.0
 _CONTRADICTING, _CONTRADICTING_MIN = 2.0, 10.0  # times what is explained, and at least so many requests
 
