@@ -17,6 +17,18 @@ class Send:
 
 
 @value
+class SendBatch:
+    """Forward several requests to one replica in one call, the first of them the one whose turn it was.
+
+    Each has a lease of its own, and each lease ends with its own `SlotFreed` or `Returned`: early for one
+    whose client leaves. The replica gets nothing in their place before the last of them.
+    """
+
+    requests: tuple[Request, ...]
+    leases: tuple[Lease, ...]
+
+
+@value
 class Drop:
     """Tell the client that its request will not be served, and why."""
 
@@ -54,4 +66,4 @@ class Hedge:
     """The lease of the first call."""
 
 
-Action = Send | Drop | Preempt | Hedge
+Action = Send | SendBatch | Drop | Preempt | Hedge

@@ -24,7 +24,7 @@ from autoscaler.dispatch.class_line import ClassLine, MayStart
 from autoscaler.dispatch.place import Place
 from autoscaler.dispatch.priority_class import DEFAULT_CLASSES, PriorityClass
 from autoscaler.dispatch.turn import ClassTurns
-from autoscaler.domain import Request
+from autoscaler.domain import Mergeable, Request
 
 _Expiry = tuple[float, int, Place]
 """When it expires [s], a serial that no other has, the place."""
@@ -132,6 +132,24 @@ class CentralQueue:
         if len(self.expiries) > _GARBAGE_MIN:
             self._sweep()
         return place
+
+    def pop_mate(self, merge: Mergeable, rows: int) -> Place | None:
+        """Take out who is next of those who may share a call; None if nobody is, or `rows` do not suffice.
+
+        The order is that of service: urgent classes first, turns of tenants in a class, then age.
+        """
+        for line in self.lines.values():
+            place = line.mate(merge.bucket)
+            if place is None:
+                continue
+            if place.request.merge is None or place.request.merge.rows > rows:
+                return None
+            line.remove(place, served=True)
+            del self.places[place.request.id]
+            self.waiting -= 1
+            self.bytes -= place.request.body_bytes
+            return place
+        return None
 
     def remove(self, request_id: str) -> Place | None:
         """Take out the request with this id, in O(1) on average; None if it does not wait."""

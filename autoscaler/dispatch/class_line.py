@@ -6,9 +6,10 @@ the turn; the tenants' ring (`fairness.py`) is used from the second tenant on un
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from math import ceil, floor, inf
 
+from autoscaler.dispatch.buckets import Buckets
 from autoscaler.dispatch.fairness import TenantTurns
 from autoscaler.dispatch.place import Place
 from autoscaler.dispatch.priority_class import PriorityClass
@@ -47,6 +48,7 @@ class ClassLine:
         self._by_age: OrderedDict[str, Place] = OrderedDict()
         self._returned: OrderedDict[str, Place] = OrderedDict()
         self._turns = TenantTurns(weights)
+        self._buckets = Buckets()
 
     def follow(self, slots_ready: int) -> None:
         """Fit floor and ceiling to the slots that there are."""
@@ -65,6 +67,7 @@ class ClassLine:
         self._by_age[place.request.id] = place
         if self.shared:
             self._turns.push(place)
+        self._buckets.push(place)
         self._count(place, 1)
 
     def push_returned(self, place: Place) -> None:
@@ -88,13 +91,24 @@ class ClassLine:
             self.shared = bool(self._by_age)
         else:
             place = self._by_age.popitem(last=False)[1]
+        self._buckets.remove(place)
         self._count(place, -1)
         return place
+
+    def mate(self, bucket: Hashable) -> Place | None:
+        """Who is next of those who may share a call of this bucket; never one who was returned."""
+        tenants = self._buckets.waiting(bucket)
+        if tenants is None or self.running >= self.slots_max:
+            return None
+        if self.shared:
+            return self._turns.first_among(tenants)
+        return next(iter(next(iter(tenants.values())).values()))
 
     def remove(self, place: Place, *, served: bool = False) -> None:
         """Take out `place`, out of its turn: because it is `served` now, or because it is over."""
         if self._returned.pop(place.request.id, None) is None:
             del self._by_age[place.request.id]
+            self._buckets.remove(place)
             if self.shared:
                 self._turns.remove(place, served=served)
                 self.shared = bool(self._by_age)

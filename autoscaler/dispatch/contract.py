@@ -13,6 +13,10 @@ def check(event: Event) -> None:
             raise ValueError(f"lease of {lease.request_id!r} cannot return request {request.id!r}")
         case ReplicaReady(replica_id, count) if count < 1:
             raise ValueError(f"need slots >= 1, got {count} for replica {replica_id!r}")
+        case ReplicaReady(replica_id, _, calls) if calls is not None and calls < 1:
+            raise ValueError(
+                f"need calls_max >= 1, got {calls} for replica {replica_id!r}; None merges nothing"
+            )
 
 
 def check_arrival(request: Request, queue: CentralQueue, slots: Slots) -> None:
@@ -24,6 +28,11 @@ def check_arrival(request: Request, queue: CentralQueue, slots: Slots) -> None:
     if request.body_bytes < 0 or not request.service_time >= 0:
         raise ValueError(
             f"need body_bytes and service_time >= 0, got {request.body_bytes} and {request.service_time} "
+            f"for request {request.id!r}"
+        )
+    if request.merge is not None and not 1 <= request.merge.rows <= request.merge.rows_max:
+        raise ValueError(
+            f"need 1 <= rows <= rows_max, got {request.merge.rows} and {request.merge.rows_max} "
             f"for request {request.id!r}"
         )
     if request.priority_class not in queue.lines:

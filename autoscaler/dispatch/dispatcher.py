@@ -8,8 +8,8 @@ A request ends here exactly once: by `Drop`, by the `Cancelled` that takes it ou
 it was sent, by the `SlotFreed` of its lease. The driver reports events in the order in which they happened
 and performs the actions in the order given; the same events give the same actions.
 
-    door ─▶ admission.py ─▶ central_queue.py ─▶ placement.py ─▶ slots.py (the one ledger)
-               ▲ waits          order              ▲ which         ▲ how many
+    door ─▶ admission.py ─▶ central_queue.py ─▶ placement.py ─▶ slots.py (the one ledger) ─▶ batching.py
+               ▲ waits          order              ▲ which         ▲ how many                who shares a call
         predicted_wait.py                     affinity.py      offering.py ◀─ health.py, concurrency_limit.py
 
 Arrivals that start at once and slots that nobody waits for are nearly all there is; they take the short way.
@@ -41,7 +41,7 @@ from autoscaler.dispatch.events import (
 from autoscaler.dispatch.matching import Matching
 from autoscaler.dispatch.options import DispatchOptions
 from autoscaler.dispatch.slots import Held, Lease
-from autoscaler.domain import DropReason, Request
+from autoscaler.domain import DropReason, Mergeable, Request
 
 _DEFAULT = DispatchOptions()
 _SERVED = CallEnd.SERVED
@@ -146,9 +146,11 @@ class Dispatcher(Matching):
         held = self._slots.free(lease)
         if held is None:
             return None
-        request = held[1]
-        self._lines[request.priority_class].running -= 1
+        lease, request = held[0], held[1]
+        self._lines[request.priority_class].running -= lease.slots
         served = end is _SERVED
+        if request.merge is not None:
+            self._learn_batch(lease, request.merge, now - held[2] if served else None, now)
         if served:
             self._services.learn(request.priority_class, now - held[2])
         if (not served or self._replicas.suspects) and self._replicas.call_ended(held, end, now):
@@ -158,6 +160,16 @@ class Dispatcher(Matching):
         if self._preemption is not None:
             self._preemption.keeps(lease)
         return held
+
+    def _learn_batch(self, lease: Lease, merge: Mergeable, seconds: float | None, now: float) -> None:
+        """Learn from a call that is over with this lease, if it was served, how long so many rows take."""
+        batch: tuple[Mergeable, int] | None = (merge, lease.slots)
+        if lease.call:
+            if self._slots.shares(lease.call):
+                return
+            batch = self._batches.over(lease.call)
+        if batch is not None and seconds is not None:
+            self._batches.learn(*batch, seconds, now)
 
     def _follow(self, event: Event, now: float, actions: list[Action]) -> None:
         """Take in one of the rarer events."""
@@ -196,9 +208,11 @@ class Dispatcher(Matching):
             self._preemption.spare(request.id)
         if event.exclude:
             request = replace(request, tried=request.tried | {event.lease.replica_id})
+        if event.alone:
+            request = replace(request, merge=None)
         if request.deadline <= now:
             self._drop_late(request, now, actions)
-        elif not preempted and not self._retries.take(self._slots.leases_given, now):
+        elif not preempted and not event.alone and not self._retries.take(self._slots.leases_given, now):
             actions.append(Drop(request, DropReason.RETRIES_SPENT))
             self._is_over(request.id)
         else:

@@ -67,6 +67,9 @@ class Returned:
     exclude: bool = False
     """Never again on this replica while there is another ready one that it has not tried. Set it unless the
     replica is not to blame (a reused connection that had gone stale)."""
+    alone: bool = False
+    """Its call, which it shared with others, failed: it shall be served by a call of its own from now on.
+    That may happen once in its life, so it takes nothing from the retry budget."""
 
 
 @value
@@ -114,6 +117,9 @@ class ReplicaReady:
 
     replica_id: str
     slots: int
+    calls_max: int | None = None
+    """Calls it takes at a time, if one call may serve several requests; then each slot is for a row of one.
+    None: each slot takes a call, and requests are never merged."""
 
 
 @value

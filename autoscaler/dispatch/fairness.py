@@ -15,8 +15,13 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil
+from typing import Any
 
 from autoscaler.dispatch.place import Place
+
+_DEBT_MAX = 256.0
+"""A tenant is in debt for no more rounds than this [1]: its requests may fill up batches in which nobody else
+had any, which is no reason to let it stand back for long when others come."""
 
 
 @dataclass(slots=True, eq=False)
@@ -72,10 +77,16 @@ class TenantTurns:
 
     def pop(self) -> Place:
         """Take out the one whose turn it is; somebody must wait. O(1) while costs and weights are near 1."""
-        tenant = next(iter(self._ring.values())) if len(self._ring) == 1 else self._whose_turn()
+        ring = self._ring
+        tenant = next(iter(ring.values())) if len(ring) == 1 else self._whose_turn(ring)
         _, place = tenant.line.popitem(last=False)
         self._charge(tenant, place)
         return place
+
+    def first_among(self, lines: "OrderedDict[str, OrderedDict[str, Place]]") -> Place:
+        """Return the one whose turn it is among some who wait, by tenant; the others keep their turns."""
+        name = next(iter(lines)) if len(lines) == 1 else self._whose_turn(lines).name
+        return next(iter(lines[name].values()))
 
     def remove(self, place: Place, *, served: bool) -> None:
         """Take `place` out of its turn; where it is `served`, its tenant pays for it all the same. O(1)."""
@@ -86,21 +97,22 @@ class TenantTurns:
         elif not tenant.line:
             del self._ring[tenant.name]
 
-    def _whose_turn(self) -> _Tenant:
+    def _whose_turn(self, names: "OrderedDict[str, Any]") -> _Tenant:
+        """Return whose turn it is among the tenants of these names, which are brought into the next order."""
         ring = self._ring
         while True:
-            for _ in range(len(ring)):
-                tenant = next(iter(ring.values()))
+            for _ in range(len(names)):
+                tenant = ring[next(iter(names))]
                 if next(iter(tenant.line.values())).cost <= tenant.credit:
                     return tenant
                 tenant.credit += tenant.weight
-                ring.move_to_end(tenant.name)
-            rounds = max(0, min(tenant.rounds_missing for tenant in ring.values()) - 1)
-            for tenant in ring.values():
-                tenant.credit += rounds * tenant.weight
+                names.move_to_end(tenant.name)
+            rounds = max(0, min(ring[name].rounds_missing for name in names) - 1)
+            for name in names:
+                ring[name].credit += rounds * ring[name].weight
 
     def _charge(self, tenant: _Tenant, place: Place) -> None:
         if not tenant.line:
             del self._ring[tenant.name]
         elif len(self._ring) > 1:  # alone, it takes from nobody
-            tenant.credit -= place.cost
+            tenant.credit = max(tenant.credit - place.cost, -_DEBT_MAX * tenant.weight)

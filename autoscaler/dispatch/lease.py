@@ -13,6 +13,10 @@ class Lease:
     """Unique for the life of the dispatcher."""
     replica_id: str
     request_id: str
+    call: int = 0
+    """Leases with the same number here are served by one call; 0: by a call of its own."""
+    slots: int = 1
+    """How many slots it holds: the rows of its request, where a replica serves requests in batches [1]."""
 
 
 class ReplicaState(StrEnum):
@@ -35,9 +39,13 @@ class ReplicaLoad:
     slots: int
     """Requests it is offered for at a time [1]."""
     busy: int
-    """Leases that are live on it [1]; above `slots` only after `slots` was lowered."""
+    """Slots that live leases hold on it [1]; above `slots` only after `slots` was lowered."""
+    takes_no_call: bool = False
+    """Whether it gets nothing, free slots or not: as many calls run on it as it takes at a time."""
 
     @property
     def free(self) -> int:
         """Slots that a request could have now [1]."""
-        return max(0, self.slots - self.busy) if self.state is ReplicaState.READY else 0
+        if self.takes_no_call or self.state is not ReplicaState.READY:
+            return 0
+        return max(0, self.slots - self.busy)

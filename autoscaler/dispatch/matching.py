@@ -3,11 +3,12 @@
 from dataclasses import replace
 from math import inf
 
-from autoscaler.dispatch.actions import Action, Hedge, Send
+from autoscaler.dispatch.actions import Action, Hedge, Send, SendBatch
+from autoscaler.dispatch.place import Place
 from autoscaler.dispatch.placement import place_of
 from autoscaler.dispatch.slots import Lease
 from autoscaler.dispatch.state import DispatcherState
-from autoscaler.domain import Request
+from autoscaler.domain import Mergeable, Request
 
 
 class Matching(DispatcherState):
@@ -19,10 +20,7 @@ class Matching(DispatcherState):
             place = self._queue.pop(now, self._may_start)
             if place is None:
                 return
-            request = place.request
-            if place.stood and request.deadline < inf:
-                request = replace(request, deadline=place.expires_at)
-            self._send(request, now, actions)
+            self._send(_as_sent(place), now, actions)
 
     def _send(self, request: Request, now: float, actions: list[Action]) -> bool:
         """Send `request` where it goes best, if there is a free slot for it."""
@@ -34,11 +32,33 @@ class Matching(DispatcherState):
         lease = self._slots.take(request, now, replica_id)
         if lease is None:
             return False
-        self._lines[request.priority_class].running += 1
+        self._lines[request.priority_class].running += lease.slots
         if self._hedging is not None and request.hedgeable:
             self._hedging.started(lease, now)
+        if request.merge is not None and self._queue.waiting:
+            mates = self._take_mates(request.merge, self._slots.room_beside(lease))
+            if mates:
+                actions.append(self._batch(request, lease, mates, now))
+                return True
         actions.append(Send(request, lease))
         return True
+
+    def _take_mates(self, merge: Mergeable, room: int) -> list[Request]:
+        """Take out of the queue who shall share the call of a request, in `room` more slots."""
+        mates: list[Request] = []
+        room = min(room, self._batches.rows(merge) - merge.rows)
+        while room > 0 and (place := self._queue.pop_mate(merge, room)) is not None:
+            mates.append(_as_sent(place))
+            room -= place.request.merge.rows if place.request.merge is not None else 0
+        return mates
+
+    def _batch(self, request: Request, lease: Lease, mates: list[Request], now: float) -> SendBatch:
+        leases = self._slots.share(lease, mates, now)
+        for mate, own in zip(mates, leases[1:], strict=True):
+            self._lines[mate.priority_class].running += own.slots
+        if request.merge is not None:
+            self._batches.began(leases[0].call, request.merge, sum(each.slots for each in leases))
+        return SendBatch((request, *mates), tuple(leases))
 
     def _may_start(self, request: Request) -> bool:
         """Whether a slot is free where it may go; some slot is."""
@@ -58,7 +78,7 @@ class Matching(DispatcherState):
             return
         second = self._slots.take(copy, now, replica_id)
         if second is not None:
-            self._lines[copy.priority_class].running += 1
+            self._lines[copy.priority_class].running += second.slots
             actions.append(Hedge(copy, second, lease))
 
     def _offer(self, now: float, appeared: str | None = None) -> None:
@@ -71,3 +91,11 @@ class Matching(DispatcherState):
             self._queue.start_clocks(now)
         else:
             self._queue.stop_clocks(now)
+
+
+def _as_sent(place: Place) -> Request:
+    """Return the request of a place, with the deadline that it has by now."""
+    request = place.request
+    if place.stood and request.deadline < inf:
+        return replace(request, deadline=place.expires_at)
+    return request

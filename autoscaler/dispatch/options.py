@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from autoscaler.dispatch.affinity import AffinityOptions
+from autoscaler.dispatch.batching import BatchOptions
 from autoscaler.dispatch.concurrency_limit import ConcurrencyOptions
 from autoscaler.dispatch.health import HealthOptions
 from autoscaler.dispatch.hedge import HedgeOptions
@@ -21,5 +22,7 @@ class DispatchOptions:
     """How many requests that did not execute may be sent again."""
     affinity: AffinityOptions | None = None
     """Keep requests with one `affinity_key` together; None: every request to the least loaded."""
+    batching: BatchOptions = field(default_factory=BatchOptions)
+    """How large batches may be, on replicas that take them."""
     hedging: HedgeOptions | None = None
     """Send late requests that are `hedgeable` a second time, onto idle slots; None: never."""

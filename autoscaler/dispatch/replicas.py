@@ -28,8 +28,8 @@ class Replicas:
         """Follow what befell a replica."""
         replica_id = event.replica_id
         match event:
-            case ReplicaReady(_, slots):
-                self._slots.ready(replica_id, slots)
+            case ReplicaReady(_, slots, calls_max):
+                self._slots.ready(replica_id, slots, calls_max)
                 self.offering.appear(replica_id, slots, now)
             case ReplicaDraining():
                 self._slots.drain(replica_id)

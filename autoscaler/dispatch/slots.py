@@ -10,13 +10,17 @@ ready: what it holds breaks, and each broken call gives its lease back). A lost 
 its last lease, not before: should it be ready again while calls still run on it, these count. A ready one
 has the slots that it was last offered with; that may be none, for `offering.py` withholds some.
 
+Where a replica serves requests in batches, a slot is one row of a batch, and a call is a batch: leases of one
+call hold as many slots as their requests have rows. Such a replica takes so many calls at a time, and while
+they run it has no slot to give, however few rows are in them: whoever comes next makes up the next batch.
+
 The replica that gets the next request is the least loaded by fraction; on equal fractions the one with
 the fewest requests, then the one that has gone longest since it last gave back a slot (a new one: since
 it came). It comes from a heap of offers. Each ready replica with a free slot has one offer that is valid;
 a change makes another, and the old one is garbage: skipped at the top, swept out when it outweighs the rest.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import count
@@ -42,6 +46,16 @@ class _Replica:
     state: ReplicaState = ReplicaState.READY
     busy: int = 0
     offer: _Offer | None = None
+    calls: int = 0
+    calls_max: int | None = None
+    """None: every slot takes a call."""
+
+    @property
+    def room(self) -> int:
+        """Slots that a request could have now [1]."""
+        if self.calls_max is not None and self.calls >= self.calls_max:
+            return 0
+        return max(0, self.slots - self.busy) if self.state is ReplicaState.READY else 0
 
 
 Held = tuple[Lease, Request, float, _Replica]
@@ -59,10 +73,12 @@ class Slots:
         self.leases_given = 0
         """So many in the life of this ledger [1]; the last one bears this number."""
         self._serials = count()
+        self._sharing: dict[int, int] = {}
+        """Live leases of each call that serves several requests."""
         self.slots_ready = 0
         """Slots that ready replicas are offered with, busy or free [1]."""
         self.slots_free = 0
-        """Slots of ready replicas that no lease holds [1]."""
+        """Slots of ready replicas that a lease could take [1]."""
         self._frees_refused = 0
 
     # -- leases
@@ -79,13 +95,29 @@ class Slots:
         if offer is None:
             return None
         replica = offer[3]
+        if replica.calls_max is not None:
+            return self._lease(request, now, replica)
         self.leases_given = number = self.leases_given + 1
         lease = Lease(number, replica.id, request.id)
         self.live[request.id] = (lease, request, now, replica)
         replica.busy += 1
+        replica.calls += 1
         self.slots_free -= 1
         self._renew_offer(replica)
         return lease
+
+    def room_beside(self, lease: Lease) -> int:
+        """Slots that others could have in the call of a live lease that was just taken [1]."""
+        replica = self.live[lease.request_id][3]
+        return max(0, replica.slots - replica.busy) if replica.calls_max is not None else 0
+
+    def share(self, lease: Lease, others: Sequence[Request], now: float) -> list[Lease]:
+        """Let `others` share the call of a lease that was just taken; return all leases, its own first."""
+        _, request, since, replica = self.live[lease.request_id]
+        own = Lease(lease.number, replica.id, request.id, lease.number, lease.slots)
+        self.live[request.id] = (own, request, since, replica)
+        self._sharing[own.number] = 1
+        return [own, *(self._lease(other, now, replica, own.number) for other in others)]
 
     def free(self, lease: Lease) -> Held | None:
         """Give a lease back, in O(log replicas); return who held it.
@@ -98,21 +130,30 @@ class Slots:
             return None
         del self.live[lease.request_id]
         replica = held[3]
-        replica.busy -= 1
+        before = replica.room
+        replica.busy -= held[0].slots
+        if self._call_is_over(held[0]):
+            replica.calls -= 1
         replica.idle_since = next(self._serials)
         if replica.state is ReplicaState.READY:
-            if replica.busy < replica.slots:
-                self.slots_free += 1
+            room = replica.room
+            if room:
+                self.slots_free += room - before
                 self._renew_offer(replica)
         else:
             self._forget_if_over(replica)
         return held
 
+    def shares(self, call: int) -> bool:
+        """Whether a lease of this call is live, of a call that serves several requests."""
+        return call in self._sharing
+
     # -- replicas
 
-    def ready(self, replica_id: str, slots: int) -> None:
+    def ready(self, replica_id: str, slots: int, calls_max: int | None = None) -> None:
         """Offer `slots` of a replica: new, known with other slots, or back from draining or loss.
 
+        One that serves requests in batches has a slot for each row, and takes `calls_max` batches at a time.
         Leases that still run on it keep their slots; where there are more of them than `slots`, it
         gets nothing new until enough are given back.
         """
@@ -123,6 +164,9 @@ class Slots:
         replica = self._replicas.get(replica_id)
         if replica is None:
             replica = self._replicas[replica_id] = _Replica(replica_id, 0, next(self._serials))
+        self._count(replica, -1)
+        replica.calls_max = calls_max
+        self._count(replica, 1)
         self._change(replica, slots, ReplicaState.READY)
 
     def offer(self, replica_id: str, slots: int) -> None:
@@ -178,11 +222,41 @@ class Slots:
         busy = ready - self.slots_free
         return f"<Slots busy={busy}/{ready} running={self.running} replicas={len(self._replicas)}>"
 
+    # -- calls that serve several
+
+    def _lease(self, request: Request, now: float, replica: _Replica, call: int = 0) -> Lease:
+        """Lease to `request` the slots for its rows, in a `call` that there is (0: in one of its own)."""
+        self.leases_given = number = self.leases_given + 1
+        slots = 1 if request.merge is None else request.merge.rows
+        lease = Lease(number, replica.id, request.id, call, slots)
+        self.live[request.id] = (lease, request, now, replica)
+        before = replica.room
+        replica.busy += slots
+        if call:
+            self._sharing[call] += 1
+        else:
+            replica.calls += 1
+        self.slots_free += replica.room - before
+        self._renew_offer(replica)
+        return lease
+
+    def _call_is_over(self, lease: Lease) -> bool:
+        """Take a lease off its call; return whether that was the last one of it."""
+        if not lease.call:
+            return True
+        left = self._sharing[lease.call] - 1
+        if left:
+            self._sharing[lease.call] = left
+        else:
+            del self._sharing[lease.call]
+        return not left
+
     # -- offers
 
     def _loads(self) -> Iterator[ReplicaLoad]:
         for replica in self._replicas.values():
-            yield ReplicaLoad(replica.id, replica.state, replica.slots, replica.busy)
+            takes_no_call = replica.calls_max is not None and replica.calls >= replica.calls_max
+            yield ReplicaLoad(replica.id, replica.state, replica.slots, replica.busy, takes_no_call)
 
     def _best_offer(self) -> _Offer | None:
         offers = self._offers
@@ -196,7 +270,7 @@ class Slots:
     def _renew_offer(self, replica: _Replica) -> None:
         """Replace the offer of a replica after any change of it; none while it has no free slot."""
         busy = replica.busy
-        if busy >= replica.slots or replica.state is not ReplicaState.READY:
+        if not replica.room:
             replica.offer = None
             return
         offers = self._offers
@@ -216,7 +290,7 @@ class Slots:
     def _count(self, replica: _Replica, sign: int) -> None:
         if replica.state is ReplicaState.READY:
             self.slots_ready += sign * replica.slots
-            self.slots_free += sign * max(0, replica.slots - replica.busy)
+            self.slots_free += sign * replica.room
 
     def _forget_if_over(self, replica: _Replica) -> None:
         if replica.state is ReplicaState.LOST and not replica.busy:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from autoscaler.dispatch.admission import QueueOptions, wait_behind
+from autoscaler.dispatch.batching import BatchLimits
 from autoscaler.dispatch.central_queue import CentralQueue
 from autoscaler.dispatch.door import Door
 from autoscaler.dispatch.health import HealthState
@@ -33,6 +34,7 @@ class DispatcherState:
         self._services = ServiceTimes(self._lines)
         self._door = Door(queue, self._queue, self._services)
         self._retries = RetryBudget(options.retries)
+        self._batches = BatchLimits(options.batching)
         self._preemption = Preemption(self._lines) if any(c.preempts for c in queue.classes) else None
         self._hedging = None if options.hedging is None else Hedging(options.hedging)
         self._now = 0.0

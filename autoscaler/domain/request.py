@@ -1,5 +1,6 @@
 """What the request path talks about: a request, how it may end, and why it may be refused."""
 
+from collections.abc import Hashable
 from enum import StrEnum
 from math import inf
 
@@ -7,6 +8,18 @@ from autoscaler.domain.value import value
 
 STANDARD = "standard"
 """The class of a request of which nothing else is known."""
+
+
+@value
+class Mergeable:
+    """Says that a request may be served in one call with others, and with which."""
+
+    bucket: Hashable
+    """Only requests with equal buckets share a call."""
+    rows: int = 1
+    """So much of the call it fills [rows]."""
+    rows_max: int = 1
+    """So much its model takes in one call [rows]."""
 
 
 @value
@@ -39,6 +52,8 @@ class Request:
         Ids of replicas it must not be given while there is another; `Returned` adds to it.
     given_up_at : float
         When its client gives up, whatever keeps it waiting [s, monotonic]; not before the deadline.
+    merge : Mergeable or None
+        With whom it may share a call; None: with nobody.
     """
 
     id: str
@@ -52,6 +67,7 @@ class Request:
     hedgeable: bool = False
     tried: frozenset[str] = frozenset()
     given_up_at: float = inf
+    merge: Mergeable | None = None
 
 
 class Outcome(StrEnum):
