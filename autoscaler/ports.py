@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from autoscaler.domain import Decision, DropReason, Fleet, Observation, Outcome, Request
+from autoscaler.domain import Decision, DropReason, Fleet, Observation, Outcome, Request, TokenUse
+from autoscaler.domain.model import ModelDescription, SizeTime
 from autoscaler.scaling import Controller
 from autoscaler.scaling.fit import Fitted
 
@@ -41,6 +42,32 @@ class ModelServer(Protocol):
 
     async def ready(self, url: str) -> bool:
         """Whether the server at base URL `url` takes requests now; any failure to ask is a no."""
+
+    async def slots(self, url: str) -> int | None:
+        """How many requests it shall have at a time, as its own configuration says; None if it does not."""
+
+
+class Sleeps(Protocol):
+    """A kind of server that can let its GPU go and keep its process, to be back sooner than a new one."""
+
+    async def sleep(self, url: str) -> bool:
+        """Put the server at base URL `url` to sleep; whether it sleeps now. It must be idle."""
+
+    async def wake(self, url: str) -> bool:
+        """Wake it; whether it is awake now."""
+
+    async def is_asleep(self, url: str) -> bool:
+        """Whether it says that it sleeps; one that does not say is awake."""
+
+
+class DescribesModels(Protocol):
+    """A model server that tells what its models take, and how long they took."""
+
+    async def describe(self, url: str, model: str, version: str = "") -> ModelDescription | None:
+        """What it says of a model; None if it is not there, or cannot be asked."""
+
+    async def statistics(self, url: str, model: str) -> tuple[SizeTime, ...]:
+        """How long batches of each size took there so far; empty if nobody can tell."""
 
 
 class ReplicaListener(Protocol):
@@ -91,17 +118,21 @@ class RequestListener(Protocol):
     def arrived(self, request: Request, now: float) -> None:
         """A request is at the door; whatever becomes of it, `ended` follows once."""
 
-    def started(self, request: Request, now: float) -> None:
-        """It got a slot: its waiting time is over, its service time begins."""
+    def started(self, request: Request, now: float, slots: int = 1) -> None:
+        """It got a slot, or one for each of its rows: its waiting time is over, its service begins."""
 
-    def slot_freed(self, service_time: float, now: float) -> None:
-        """A slot is free again after `service_time` [s]; this or `returned`, once for each `started`."""
+    def slot_freed(self, service_time: float, now: float, slots: int = 1) -> None:
+        """Its slots are free again after `service_time` [s]; this or `returned`, once for each `started`."""
 
-    def returned(self, request: Request, now: float) -> None:
+    def returned(self, request: Request, now: float, slots: int = 1) -> None:
         """It gave its slot back unserved, for its server refused it; it waits again."""
 
     def ended(self, request: Request, outcome: Outcome, now: float, reason: DropReason | None = None) -> None:
         """It ended; `reason` tells why if the queue let go of it."""
+
+    def answered(self, request: Request, use: TokenUse, now: float) -> None:
+        """So many tokens its answer took, which has passed to its last byte, or broke off. Told of language
+        models, once; also after `ended`, for a slot is free before the last byte has left."""
 
 
 class DecisionLog(Protocol):

@@ -195,6 +195,11 @@ class Slots:
         return len(self.live)
 
     @property
+    def slots_busy(self) -> int:
+        """Slots that live leases hold, wherever they run [1]."""
+        return sum(replica.busy for replica in self._replicas.values())
+
+    @property
     def frees_refused(self) -> int:
         """How often a lease was given back that was not live [1]; above 0 a driver has a fault."""
         return self._frees_refused

@@ -90,6 +90,11 @@ class DispatcherState:
         return self._slots.running
 
     @property
+    def slots_busy(self) -> int:
+        """Slots that live leases hold, also on draining and lost replicas [1]."""
+        return self._slots.slots_busy
+
+    @property
     def slots_ready(self) -> int:
         """Slots of ready replicas, busy or free [1]."""
         return self._slots.slots_ready

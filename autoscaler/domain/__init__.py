@@ -4,7 +4,8 @@ from autoscaler.domain.decision import Binding, Decision, Hold, Numbers, Reason,
 from autoscaler.domain.fleet import Fleet
 from autoscaler.domain.objective import Objective
 from autoscaler.domain.observation import Observation
-from autoscaler.domain.request import STANDARD, DropReason, Outcome, Request
+from autoscaler.domain.request import STANDARD, DropReason, Mergeable, Outcome, Request
+from autoscaler.domain.token_use import TokenUse
 
 __all__ = [
     "STANDARD",
@@ -13,6 +14,7 @@ __all__ = [
     "DropReason",
     "Fleet",
     "Hold",
+    "Mergeable",
     "Numbers",
     "Objective",
     "Observation",
@@ -20,4 +22,5 @@ __all__ = [
     "Reason",
     "Request",
     "ScaleTo",
+    "TokenUse",
 ]

@@ -14,7 +14,10 @@ class Fleet:
     slots_per_replica : int
         Requests one replica serves at a time [1].
     cold_start_mean, cold_start_p90 : float
-        From the decision to readiness, as measured here, or as stated until measured [s].
+        From the decision to readiness, as measured here, or as stated until measured [s]; of one that is
+        woken while one sleeps.
+    asleep : int
+        Replicas that can be woken [1]; of no use until they are.
     """
 
     ready: int
@@ -23,10 +26,12 @@ class Fleet:
     slots_per_replica: int
     cold_start_mean: float
     cold_start_p90: float
+    asleep: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.ready, self.starting, self.draining) < 0:
-            raise ValueError(f"need replica counts >= 0, got {self.ready}, {self.starting}, {self.draining}")
+        counts = (self.ready, self.starting, self.draining, self.asleep)
+        if min(counts) < 0:
+            raise ValueError(f"need replica counts >= 0, got {', '.join(map(str, counts))}")
         if self.slots_per_replica < 1:
             raise ValueError(f"need slots_per_replica >= 1, got {self.slots_per_replica}")
 

@@ -32,7 +32,7 @@ class Observation:
     rejected : int
         Arrivals that were refused at the door [requests]; they count in `arrivals` too.
     tokens_in, tokens_out : int
-        Where the model server tells [tokens].
+        Of the answers of language models that passed in the interval, as told or estimated [tokens].
     """
 
     interval: float

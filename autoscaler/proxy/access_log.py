@@ -67,8 +67,9 @@ class AccessLine:
     path: str
     """Without its query, which may hold secrets."""
     status: int
+    """Of a call over gRPC, the one that says the same."""
     code: str
-    """`ok`; the code of the refusal; or `client_left`."""
+    """`ok`; the code of the refusal; or `client_left`. What a server said over gRPC by its name there."""
     pool: str
     priority_class: str
     tenant: str
@@ -77,7 +78,9 @@ class AccessLine:
     service_seconds: float
     total_seconds: float
     sent_bytes: int
-    """Of the answer, with its head [bytes]."""
+    """Of the answer, with its head; over gRPC of its messages [bytes]."""
+    grpc_status: str = ""
+    """Name of the code that a call over gRPC ended with; empty for HTTP."""
 
     @property
     def went_well(self) -> bool:

@@ -8,8 +8,9 @@ waiting for the client counts, so a slow server makes no client late.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from copy import copy
+from typing import Protocol
 
 import aiohttp
 from aiohttp import web
@@ -17,8 +18,24 @@ from aiohttp import web
 from autoscaler.proxy.answers import Refusal, Refused
 from autoscaler.proxy.options import ProxyOptions
 
-Payload = bytes | AsyncIterator[bytes] | None
+Pieces = AsyncGenerator[bytes, None]
+
+Payload = bytes | Pieces | None
 """What is sent of a body: nothing, all of it, or a stream that reads on from the client."""
+
+
+class Body(Protocol):
+    """What a call asks of the body that it sends."""
+
+    on_progress: Callable[[], None] | None
+    """Called whenever a piece came in or was passed on while streaming."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of it has been received."""
+
+    def payload(self) -> Payload:
+        """Return what to send now."""
 
 
 class SpoolBudget:
@@ -92,7 +109,7 @@ class RequestBody:
         self._budget.bytes_left += self.spooled
         self.spooled = 0
 
-    async def _stream(self) -> AsyncIterator[bytes]:
+    async def _stream(self) -> Pieces:
         for chunk in self._chunks:
             yield chunk
         self.consumed = True

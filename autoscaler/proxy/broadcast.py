@@ -28,14 +28,22 @@ _NOBODY = Refusal(503, "no_capacity", "No replica is ready; there is nobody to t
 _NO_ANSWER = Refusal(502, "upstream_reset", "No replica answered.", "maybe", proxy_reason="reset")
 
 
-async def broadcast(conversation: Conversation, route: Route, onward: Onward) -> web.Response:
+async def broadcast(conversation: Conversation, onward: Onward) -> web.Response:
     """Send the request to every ready replica; answer with the best that one of them said."""
-    replicas = route.drive.ready_replicas()
-    if not replicas:
+    door, field = conversation.door, conversation.request.headers.get
+    routes = door.routes(conversation.path)  # a control call says no model, so all that share the prefix
+    allowed = door.gate.allowed(field, [route.drive.name for route in routes])
+    asked = [
+        (route, replica)
+        for route in routes
+        if route.drive.name in allowed
+        for replica in route.drive.ready_replicas()
+    ]
+    if not asked:
         raise Refused(_NOBODY)
     if not onward.body.complete:
         raise Refused(Refusal(413, "body_too_large", "The body of a control call is too large."))
-    answers = await asyncio.gather(*(_ask(route, onward, replica) for replica in replicas))
+    answers = await asyncio.gather(*(_ask(route, onward, replica) for route, replica in asked))
     said = [answer for answer in answers if answer is not None]
     if not said:
         raise Refused(_NO_ANSWER)

@@ -1,15 +1,20 @@
-"""One call to a replica, from the moment its answer begins; or how it broke."""
+"""One call to a replica, from the moment its answer begins; or how it broke.
+
+A connection feeds the call while the answer comes in; whoever made the call reads from it. The two may be at
+different places: the last byte can be here, and the connection at work for another call, while this one is
+still being read. What is held for a reader that is slow is bounded by the connection, which stops reading.
+"""
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
-from http import HTTPStatus
+from typing import Protocol
 
-import aiohttp
-from aiohttp.client_proto import ResponseHandler
 from multidict import CIMultiDict
 
 from autoscaler.proxy.answers import Executed
+
+Fields = list[tuple[bytes, bytes]]
+"""Header fields as they came."""
 
 _LAST_WORDS = 2.0
 """So long a close may take to leave [s]."""
@@ -30,87 +35,181 @@ class CallBroke(Exception):
         return self.executed == "no" and self.how != "local"
 
 
-@dataclass(slots=True, eq=False)
-class Wire:
-    """What one call gives to its connection, and what it learns of it."""
+class Line(Protocol):
+    """What a call asks of the connection that it is on."""
 
-    headers: CIMultiDict[str]
-    transport: asyncio.Transport | None = None
-    reused: bool = False
-    written_at: float = 0.0
+    @property
+    def transport(self) -> asyncio.Transport | None:
+        """None when the connection is lost."""
+
+    def read_on(self) -> None:
+        """The reader has caught up: read again."""
+
+    def close(self) -> None:
+        """Close when all is sent that was written."""
 
     def abort(self) -> None:
-        """Close it without waiting for what is still to be written."""
-        if self.transport is not None:
-            self.transport.abort()
+        """Close without waiting for what is still to be written."""
 
 
 class Call:
-    """A call whose answer has begun. Ends by `end`."""
+    """A call; its `status`, `reason` and `headers` are there once it was returned by `Upstream.call`.
+
+    Parameters
+    ----------
+    over : callable
+        Told when the server is done with it, at least once.
+    expects_body : bool
+        Whether an answer may have a body; not one to HEAD.
+    between : callable or None
+        Given the informational answers that come before the final one: status and fields.
+    """
+
+    __slots__ = (
+        "_failure", "_has_taken", "_line", "_over", "_pieces", "_tell", "_waiter", "begun", "between",
+        "expects_body", "fields", "has_head", "headers", "held", "reason", "received", "status", "switched",
+        "trailers",
+    )  # fmt: skip
 
     def __init__(
         self,
-        response: aiohttp.ClientResponse,
-        headers: CIMultiDict[str],
-        wire: Wire,
-        over: Callable[[], None],
+        over: Callable[["Call"], None],
+        *,
+        expects_body: bool = True,
+        between: Callable[[int, Fields], None] | None = None,
     ) -> None:
-        self._response = response
-        self._wire = wire
         self._over = over
-        """Told when the server is done with it, at least once."""
-        self.status = response.status
-        reason = response.reason or ""
-        self.reason = reason if reason.isprintable() else None
+        self._line: Line | None = None
+        self._failure: CallBroke | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._pieces: list[bytes] = []
+        self._has_taken = False
+        self._tell: list[Callable[[], None]] = []
+        self.expects_body = expects_body
+        self.between = between
+        self.status = 0
+        self.reason: str | None = None
         """Its reason phrase; None for the standard one where the server's cannot be written."""
-        self.headers = headers
+        self.fields: Fields = []
+        """Its head as it came."""
+        self.headers: CIMultiDict[str] = CIMultiDict()
         """What of its head is passed on."""
-        self.switched = response.status == HTTPStatus.SWITCHING_PROTOCOLS
+        self.trailers: Fields = []
+        """What came behind a chunked body."""
+        self.switched = False
         """Whether the connection speaks another protocol from here on, as was asked."""
-        if not self.switched:
-            response.content.on_eof(over)
+        self.has_head = False
+        """Whether the final answer has begun."""
+        self.begun = False
+        """Whether a part of the body is here already, or all there is."""
+        self.received = False
+        """Whether the last byte is here, read or not."""
+        self.held = 0
+        """What is here and not read [bytes]."""
+
+    # -- for the connection that it is on
+
+    def carried_by(self, line: Line | None) -> None:
+        """Note the connection that brings the answer; None: it brings no more."""
+        self._line = line
+
+    def begin(self, status: int, reason: str | None, fields: Fields) -> None:
+        """The head of the final answer is here; `wake` follows."""
+        self.status, self.reason, self.fields = status, reason, fields
+        self.has_head = True
+
+    def take(self, piece: bytes) -> None:
+        """Take in what comes next of the body; `wake` follows."""
+        self._pieces.append(piece)
+        self.held += len(piece)
+        self.begun = True
+
+    def wake(self) -> None:
+        """Let whoever waits look again."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def complete(self) -> None:
+        """The last byte is here: tell those who asked to be told."""
+        self.received = self.begun = True
+        self._over(self)
+        tell, self._tell = self._tell, []
+        for each in tell:
+            each()
+        self.wake()
+
+    def fail(self, failure: CallBroke) -> None:
+        """No more will come, and not all has."""
+        self._failure = failure
+        self._tell.clear()
+        self.wake()
+
+    # -- for its reader
+
+    async def head(self) -> None:
+        """Wait until the final answer has begun; raises `CallBroke` if none does."""
+        while not self.has_head and self._failure is None:
+            await self._news()
+        if self._failure is not None and not self.received:
+            raise self._failure
 
     @property
     def whole(self) -> bool:
         """Whether the answer has been received in full and read."""
-        content = self._response.content
-        return content.at_eof() and content.exception() is None
-
-    @property
-    def begun(self) -> bool:
-        """Whether a part of the body is here already."""
-        return self._response.content.total_bytes > 0 or self._response.content.at_eof()
+        return self.received and not self._pieces
 
     def when_received(self, tell: Callable[[], None]) -> None:
         """Call `tell` as soon as the last byte is here, read or not; now if it is already."""
-        self._response.content.on_eof(tell)
+        if self.received:
+            tell()
+        elif self._failure is None:
+            self._tell.append(tell)
 
     async def next_piece(self) -> bytes:
-        """Return what has arrived, waiting if nothing has; empty at the end. Raises `CallBroke`."""
-        try:
-            return await self._response.content.readany()
-        except TimeoutError as late:
-            raise CallBroke("late", "maybe", "The model server fell silent in mid-answer.") from late
-        except (aiohttp.ClientError, OSError) as broken:
-            raise CallBroke("truncated", "maybe", "The model server broke off its answer.") from broken
+        """Return what has arrived, waiting if nothing has; empty at the end. Raises `CallBroke`.
+
+        Of an answer that broke, what came before is returned first, if the reader has some of it already:
+        else it can still be told by another status.
+        """
+        while not self._pieces:
+            if self.received:
+                return b""
+            if self._failure is not None:
+                raise self._failure
+            await self._news()
+        if self._failure is not None and not self._has_taken:
+            raise self._failure
+        pieces, self._pieces, self.held = self._pieces, [], 0
+        self._has_taken = True
+        if self._line is not None:
+            self._line.read_on()
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     @property
-    def protocol(self) -> ResponseHandler:
+    def protocol(self) -> Line:
         """The connection that the answer comes over. Raises `CallBroke` if it is lost."""
-        connection = self._response.connection
-        if connection is None or connection.protocol is None or connection.protocol.transport is None:
+        if self._line is None or self._line.transport is None:
             raise CallBroke("truncated", "maybe", "The model server broke off its answer.")
-        return connection.protocol
+        return self._line
 
     def end(self) -> None:
         """Close the connection at once; unless all has come over it, then it may be in use again.
 
         What a client said last over a switched connection gets a moment to leave.
         """
-        received = self._response.content.is_eof()
-        self._over()
-        self._response.close()
+        self._over(self)
+        line, self._line = self._line, None
+        if line is None:
+            return
         if self.switched:
-            asyncio.get_running_loop().call_later(_LAST_WORDS, self._wire.abort)
-        elif not received:
-            self._wire.abort()
+            line.close()
+            asyncio.get_running_loop().call_later(_LAST_WORDS, line.abort)
+        elif not self.received:
+            line.abort()
+
+    async def _news(self) -> None:
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None

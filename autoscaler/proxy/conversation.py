@@ -9,7 +9,6 @@ from autoscaler.proxy.connection import Connection
 from autoscaler.proxy.door import Door
 from autoscaler.proxy.execution import Execution
 from autoscaler.proxy.head_check import expects_continue
-from autoscaler.proxy.headers import request_id
 from autoscaler.proxy.onward import REQUEST_ID
 from autoscaler.proxy.relay import Relay
 from autoscaler.proxy.tenants.gate import Entry
@@ -30,7 +29,7 @@ class Conversation:
         self.door = door
         self.request = request
         self.path = request.raw_path.partition("?")[0]
-        self.id = request_id(request.headers.get(REQUEST_ID), door.new_id)
+        self.id = door.ids.of(request.headers.get(REQUEST_ID))
         self.arrived_at = door.clock.now()
         self.expects_continue = expects_continue(request)
         self.pool = ""

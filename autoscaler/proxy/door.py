@@ -1,7 +1,6 @@
 """What all requests of the listener share: the ways to the pools, the bounds, and who is in flight."""
 
 import asyncio
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -10,15 +9,18 @@ from typing import Protocol
 from autoscaler.ports import Clock
 from autoscaler.proxy.access_log import AccessLog
 from autoscaler.proxy.answers import Refusal, Refused
+from autoscaler.proxy.batch.batching import Batching
 from autoscaler.proxy.body import SpoolBudget
 from autoscaler.proxy.drive import PoolDrive
 from autoscaler.proxy.idempotency import Idempotency
+from autoscaler.proxy.known_models import KnownModels
 from autoscaler.proxy.options import ProxyOptions, RouteOptions
+from autoscaler.proxy.request_ids import RequestIds
 from autoscaler.proxy.tenants.gate import TenantGate
 from autoscaler.proxy.upstream import Upstream
 from autoscaler.telemetry.live_request import LiveRequest
 
-_ID_MASK = 2**64 - 1
+LIST_OF_MODELS = "/v1/models"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,18 @@ class Route:
     drive: PoolDrive
     options: RouteOptions
     upstream: Upstream
+    batching: Batching | None = None
+    """Merges its requests; None: none is merged."""
+    models: KnownModels | None = None
+    """Those of its servers; None where they are no language models."""
+
+
+def _by_prefix(routes: Sequence[Route]) -> list[tuple[Route, ...]]:
+    """Group the ways by their prefix, the longest first; within a group they keep their order."""
+    groups: dict[str, list[Route]] = {}
+    for route in routes:
+        groups.setdefault(route.options.stem, []).append(route)
+    return [tuple(groups[stem]) for stem in sorted(groups, key=len, reverse=True)]
 
 
 class InFlight(Protocol):
@@ -52,31 +66,42 @@ class Door:
         self.budget = SpoolBudget(options.body_spool_bytes_total)
         self.serials = count(1)
         """Ids for the dispatchers: the clients' own need not be unique."""
-        self._ids = count(secrets.randbits(64))
+        self.ids = RequestIds()
+        """Ids that are told to clients and servers."""
         self.access_log = AccessLog(options.access_log)
         self.idempotency = Idempotency(options.idempotency)
         self.draining = False
         """While it is set, every answer closes its connection."""
-        self._routes = sorted(routes, key=lambda route: len(route.options.prefix), reverse=True)
+        self._ways = _by_prefix(routes)
+        self._of_models = tuple(
+            route
+            for route in routes
+            if route.models is not None
+            and (route.options.covers("/v1") or route.options.prefix[:4] == "/v1/")
+        )
         self._live: set[InFlight] = set()
         self._nothing_in_flight = asyncio.Event()
         self._nothing_in_flight.set()
 
-    def route(self, path: str) -> Route:
-        """Find the pool for `path`, by the longest prefix. Raises `Refused` if there is none."""
-        for route in self._routes:
-            if route.options.covers(path):
-                return route
+    def routes(self, path: str) -> tuple[Route, ...]:
+        """Find the pools for `path`, by the longest prefix; if there are several, their models differ.
+
+        Raises `Refused` if there is none.
+        """
+        for routes in self._ways:
+            if routes[0].options.covers(path):
+                return routes
         raise Refused(Refusal(404, "no_route", f"No pool is configured for the path {path[:200]!r}."))
+
+    def routes_of_models(self) -> tuple[Route, ...]:
+        """Find the pools whose models `/v1/models` lists, in their order; none if it leads to another pool."""
+        there = next((routes for routes in self._ways if routes[0].options.covers(LIST_OF_MODELS)), ())
+        return () if there and there[0].models is None else self._of_models
 
     @property
     def in_flight(self) -> int:
         """Requests whose answer has not ended [requests]."""
         return len(self._live)
-
-    def new_id(self) -> str:
-        """Return an id for a request that brings none, which no other has, here or elsewhere."""
-        return f"{next(self._ids) & _ID_MASK:016x}"
 
     def enter(self, request: InFlight) -> None:
         """Count `request` as in flight, until `leave`."""

@@ -10,6 +10,7 @@ its handler is cancelled at the worst moment: before the decision, after it, or 
 
 import asyncio
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from autoscaler.dispatch.events import (
     Arrived,
@@ -27,7 +28,7 @@ from autoscaler.dispatch.events import (
     Returned,
     SlotFreed,
 )
-from autoscaler.domain import Outcome, Request
+from autoscaler.domain import Outcome, Request, TokenUse
 from autoscaler.ports import Replica
 from autoscaler.proxy.drive_actions import ActionsPerformed
 from autoscaler.proxy.grant import Dropped, Grant
@@ -53,12 +54,14 @@ class PoolDrive(ActionsPerformed):
         Monotonic seconds for every event.
     listeners : sequence of RequestListener
         Told every fact, in order.
+    merger : Merger or None
+        Makes one call of several requests; None: none is ever merged.
     """
 
     # -- requests
 
-    async def acquire(self, request: Request) -> Grant | Dropped:
-        """Wait for a slot; return it, or why there is none.
+    async def acquire(self, request: Request, item: Any = None) -> Grant | Dropped:
+        """Wait for a slot; return it, or why there is none. `item` is what of it can be merged.
 
         Whoever gets a `Grant` owes one `release`. When the wait is cancelled nothing is owed: the place in
         the queue is given up, or the slot that came in the same moment is given back.
@@ -66,23 +69,26 @@ class PoolDrive(ActionsPerformed):
         now = self._clock.now()
         for listener in self._listeners:
             listener.arrived(request, now)
-        waiter = self._new_waiter(request, asyncio.current_task())
+        waiter = self._new_waiter(request, asyncio.current_task(), item)
         self._report(Arrived(request))
         return await self._ending_of(waiter)
 
-    async def retry(self, grant: Grant, *, refused: bool) -> Grant | Dropped:
+    async def retry(self, grant: Grant, *, refused: bool = False, alone: bool = False) -> Grant | Dropped:
         """Trade the slot for another, first in the queue, for a request that provably did not execute.
 
         If its replica `refused` the connection, another is tried where there is one. A call that was stopped
-        for a more urgent request trades its slot too. What is owed is as after `acquire`.
+        for a more urgent request trades its slot too, and so does one that shall be served `alone` after all.
+        What is owed is as after `acquire`.
         """
-        owner = self._uses.pop(grant.lease.number).owner
+        use = self._uses.pop(grant.lease.number)
         now = self._clock.now()
         for listener in self._listeners:
-            listener.returned(grant.request, now)
-        waiter = self._new_waiter(grant.request, owner)
+            listener.returned(grant.request, now, grant.lease.slots)
+        waiter = self._new_waiter(grant.request, use.owner, use.item)
+        if grant.shared is not None:
+            grant.shared.leave(grant.request.id)
         end = CallEnd.REFUSED if refused else CallEnd.INCONCLUSIVE
-        self._report(Returned(grant.lease, grant.request, end, exclude=refused))
+        self._report(Returned(grant.lease, grant.request, end, exclude=refused, alone=alone))
         self._forget_if_lost(grant.replica.id)
         return await self._ending_of(waiter)
 
@@ -97,12 +103,20 @@ class PoolDrive(ActionsPerformed):
         now = self._clock.now()
         if not use.is_copy:
             for listener in self._listeners:
-                listener.slot_freed(now - grant.started_at, now)
+                listener.slot_freed(now - grant.started_at, now, grant.lease.slots)
                 listener.ended(grant.request, outcome, now)
+        if grant.shared is not None:
+            grant.shared.leave(grant.request.id)
         if not use.given_up:
             end = end or _END_OF_OUTCOME.get(outcome, CallEnd.INCONCLUSIVE)
             self._report(SlotFreed(grant.lease, end))
             self._forget_if_lost(grant.replica.id)
+
+    def answered(self, grant: Grant, use: TokenUse) -> None:
+        """Tell how many tokens the answer took that came by this slot; also after `release`."""
+        now = self._clock.now()
+        for listener in self._listeners:
+            listener.answered(grant.request, use, now)
 
     def give_up(self, grant: Grant) -> None:
         """Free the slot of a call that lost to the copy of its request, which goes on."""
@@ -169,7 +183,14 @@ class PoolDrive(ActionsPerformed):
         """It takes requests from now on."""
         self._replicas[replica.id] = replica
         self._lost.discard(replica.id)
-        self._report(ReplicaReady(replica.id, replica.slots))
+        self._offer(replica)
+        if self._merger is not None:
+            self._merger.replica_ready()
+
+    def offer_anew(self) -> None:
+        """Tell the dispatcher what each replica takes, for a call may have more or fewer rows than before."""
+        for replica in self.ready_replicas():
+            self._offer(replica)
 
     def replica_draining(self, replica_id: str) -> None:
         """It gets nothing new from now on."""
@@ -196,8 +217,15 @@ class PoolDrive(ActionsPerformed):
 
     # -- waiting
 
-    def _new_waiter(self, request: Request, owner: "asyncio.Task[object] | None") -> Waiter:
-        waiter = Waiter(request, owner)
+    def _offer(self, replica: Replica) -> None:
+        rows = 0 if self._merger is None else self._merger.rows_per_call
+        if rows:
+            self._report(ReplicaReady(replica.id, replica.slots * rows, calls_max=replica.slots))
+        else:
+            self._report(ReplicaReady(replica.id, replica.slots))
+
+    def _new_waiter(self, request: Request, owner: "asyncio.Task[object] | None", item: Any) -> Waiter:
+        waiter = Waiter(request, owner, item=item)
         self._waiters[request.id] = waiter
         return waiter
 

@@ -5,12 +5,13 @@ A future is resolved, a listener is told, a call is stopped. Nothing here waits.
 
 import asyncio
 
-from autoscaler.dispatch.actions import Action, Drop, Hedge, Preempt, Send
+from autoscaler.dispatch.actions import Action, Drop, Hedge, Preempt, Send, SendBatch
 from autoscaler.dispatch.events import CallEnd, Event, SlotFreed, Tick
 from autoscaler.dispatch.slots import Lease
 from autoscaler.domain import DropReason, Outcome, Request
 from autoscaler.proxy.drive_state import DriveState
 from autoscaler.proxy.grant import Dropped, Grant
+from autoscaler.proxy.shared_call import SharedCall
 from autoscaler.proxy.slot_use import SlotUse, Waiter
 
 _WAKEUP_MIN = 0.001
@@ -42,6 +43,8 @@ class ActionsPerformed(DriveState):
         match action:
             case Send(request, lease):
                 self._start(self._waiters.pop(request.id), request, lease, now)
+            case SendBatch(requests, leases):
+                self._start_batch(requests, leases, now)
             case Drop(request):
                 self._drop(self._waiters.pop(request.id), action, now)
             case Preempt(lease):
@@ -52,12 +55,27 @@ class ActionsPerformed(DriveState):
             case Hedge(request, lease, of):
                 self._hedge(request, lease, self._uses.get(of.number), now)
 
-    def _start(self, waiter: Waiter, request: Request, lease: Lease, now: float) -> None:
-        grant = Grant(request, lease, self._replicas[lease.replica_id], started_at=now)
+    def _start(
+        self, waiter: Waiter, request: Request, lease: Lease, now: float, shared: SharedCall | None = None
+    ) -> Grant:
+        grant = Grant(request, lease, self._replicas[lease.replica_id], now, shared)
         for listener in self._listeners:
-            listener.started(request, now)
-        self._uses[lease.number] = SlotUse(grant, waiter.owner)
+            listener.started(request, now, lease.slots)
+        self._uses[lease.number] = SlotUse(grant, waiter.owner, item=waiter.item)
         self._end_wait(waiter, grant)
+        return grant
+
+    def _start_batch(self, requests: tuple[Request, ...], leases: tuple[Lease, ...], now: float) -> None:
+        if self._merger is None:
+            raise RuntimeError("requests were merged, and there is nobody to make one call of them")
+        waiters = [self._waiters.pop(request.id) for request in requests]
+        call = self._merger.batch([waiter.item for waiter in waiters])
+        call.begin(
+            [
+                self._start(waiter, request, lease, now, call)
+                for waiter, request, lease in zip(waiters, requests, leases, strict=True)
+            ]
+        )
 
     def _drop(self, waiter: Waiter, drop: Drop, now: float) -> None:
         for listener in self._listeners:

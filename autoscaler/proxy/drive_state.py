@@ -2,21 +2,50 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from autoscaler.dispatch import Dispatcher
 from autoscaler.dispatch.predicted_wait import PredictedWait
 from autoscaler.dispatch.slots import ReplicaLoad, ReplicaState
 from autoscaler.domain import Request
 from autoscaler.ports import Clock, Replica, RequestListener
+from autoscaler.proxy.grant import Grant
+from autoscaler.proxy.shared_call import SharedCall
 from autoscaler.proxy.slot_use import SlotUse, Waiter
 from autoscaler.proxy.snapshot import PoolSnapshot, ReplicaSnapshot
+
+
+class NewCall(SharedCall, Protocol):
+    """A call that several requests will share."""
+
+    def begin(self, grants: Sequence[Grant]) -> None:
+        """Start it, with a grant for each of its items, in their order."""
+
+
+class Merger(Protocol):
+    """Makes one call of several requests."""
+
+    @property
+    def rows_per_call(self) -> int:
+        """The most rows that a call may have; 0 while nothing is merged [1]."""
+
+    def replica_ready(self) -> None:
+        """There is a replica that can be asked what it takes."""
+
+    def batch(self, items: Sequence[Any]) -> NewCall:
+        """Return a call for the items of several requests."""
 
 
 class DriveState:
     """A dispatcher, who waits for its decisions, and who has its slots."""
 
     def __init__(
-        self, name: str, dispatcher: Dispatcher, clock: Clock, listeners: Sequence[RequestListener] = ()
+        self,
+        name: str,
+        dispatcher: Dispatcher,
+        clock: Clock,
+        listeners: Sequence[RequestListener] = (),
+        merger: Merger | None = None,
     ) -> None:
         self.name = name
         self.classes = dispatcher.classes
@@ -24,6 +53,7 @@ class DriveState:
         self._dispatcher = dispatcher
         self._clock = clock
         self._listeners = tuple(listeners)
+        self._merger = merger
         self._replicas: dict[str, Replica] = {}
         self._lost: set[str] = set()
         self._waiters: dict[str, Waiter] = {}
@@ -63,7 +93,8 @@ class DriveState:
             pool=self.name,
             waiting=dispatcher.waiting,
             oldest_wait=0.0 if oldest is None else now - oldest,
-            busy=dispatcher.running,
+            busy=dispatcher.slots_busy,
+            running=dispatcher.running,
             slots=dispatcher.slots_ready,
             slots_leaked=self._slots_leaked,
             ledger_difference=self._difference,

@@ -19,25 +19,21 @@ from math import inf
 from types import TracebackType
 from typing import Self
 
-from aiohttp import hdrs
-
 from autoscaler.dispatch.events import CallEnd
 from autoscaler.dispatch.priority_class import PriorityClass
 from autoscaler.domain import Outcome, Request
 from autoscaler.proxy.affinity_key import affinity_key
 from autoscaler.proxy.answers import Refusal, Refused, dropped
 from autoscaler.proxy.attempt import Attempt, Stopped
+from autoscaler.proxy.backpressure import BUSY, FAILED, retry_after
 from autoscaler.proxy.call import Call, CallBroke
 from autoscaler.proxy.door import Door, Route
 from autoscaler.proxy.grant import Dropped, Grant
 from autoscaler.proxy.onward import Onward
+from autoscaler.proxy.part_answer import PartAnswer
+from autoscaler.proxy.shared_call import Unmerged
+from autoscaler.proxy.tenants.tokens import TokenCount, estimate
 from autoscaler.proxy.urgency import class_of
-
-_BUSY, _FAILED = (429, 503), (500, 502, 504)
-"""Statuses by which a server says that it has too much to do, and that it failed."""
-
-_RETRY_AFTER_MAX = 3600
-"""A server is not left alone for longer, whatever it says [s]."""
 
 
 class Execution:
@@ -55,6 +51,7 @@ class Execution:
         """The slot it has, or had last."""
         self._copy: Grant | None = None
         """The slot whose answer it gets, if that is a second one."""
+        self._tokens: TokenCount | None = None
         self._end = CallEnd.SERVED
         self._end_of_failure: CallEnd | None = None
         self.outcome = Outcome.FAILED
@@ -87,20 +84,33 @@ class Execution:
         if isinstance(error, asyncio.CancelledError) and not self.may_be_cut:
             self.outcome = Outcome.CANCELLED
         self._release(self.outcome)
+        self._tell_tokens()
 
     async def wait_for_slot(self) -> None:
         """Wait; raises `Refused` if the queue lets go of the request."""
-        self._take(await self._route.drive.acquire(self.request))
+        batching = self._route.batching
+        wish = None if batching is None else await batching.wish(self._onward)
+        if wish is None:
+            self._take(await self._route.drive.acquire(self.request))
+        else:
+            item, merge = wish
+            self.request = replace(self.request, merge=merge, hedgeable=False)
+            self._take(await self._route.drive.acquire(self.request, item))
 
-    async def call(self) -> Call:
+    async def call(self) -> Call | PartAnswer:
         """Call the replica of the slot, and others if it provably executed nothing; `Refused` if in vain."""
         tries = 0
         while True:
-            attempt = Attempt(self._route, self._onward, self.slot, fresh_connection=tries > 0)
+            slot = self.slot
             try:
+                if slot.shared is not None:
+                    return PartAnswer(await slot.shared.part(self.request.id))
+                attempt = Attempt(self._route, self._onward, slot, fresh_connection=tries > 0)
                 call = await attempt.make()
             except Stopped:
-                self._take(await self._route.drive.retry(self.slot, refused=False))
+                self._take(await self._route.drive.retry(slot))
+            except Unmerged:
+                self._take(await self._route.drive.retry(slot, alone=True))
             except CallBroke as broken:
                 tries += 1
                 await self._try_elsewhere(broken, tries)
@@ -112,10 +122,10 @@ class Execution:
         """Note whose answer it is, and what it says of the server."""
         self._copy = attempt.copy
         self._onward.headers.clear()  # it is not sent again; a long answer need not hold them
-        if call.status in _BUSY:
-            self._route.drive.busy(attempt.winner, _retry_after(call))
+        if call.status in BUSY:
+            self._route.drive.busy(attempt.winner, retry_after(call.headers))
             self._end = CallEnd.INCONCLUSIVE
-        elif call.status in _FAILED:
+        elif call.status in FAILED:
             self._end = CallEnd.SERVER_FAILED
         if not call.switched:
             call.when_received(partial(self._release, Outcome.COMPLETED))
@@ -125,6 +135,19 @@ class Execution:
         for slot in (self._copy, self.grant):
             if slot is not None:
                 self._route.drive.release(slot, outcome, end)
+
+    def read_by(self, tokens: TokenCount | None) -> TokenCount | None:
+        """Return who reads the answer along: `tokens`, of its tenant; in a pool of language models somebody."""
+        if not self._route.options.reads_tokens:
+            return tokens
+        asked = self._onward.body.declared or self.request.body_bytes
+        self._tokens = tokens or TokenCount(estimate(asked), self._door.clock.now)
+        return self._tokens
+
+    def _tell_tokens(self) -> None:
+        slot = self._copy or self.grant
+        if self._tokens is not None and slot is not None and (use := self._tokens.use(slot.started_at)):
+            self._route.drive.answered(slot, use)
 
     async def _try_elsewhere(self, broken: CallBroke, tries: int) -> None:
         body = self._onward.body
@@ -173,7 +196,11 @@ class Execution:
         """Tell where the time went, as `Server-Timing` does [ms]."""
         waited, served = self.times()
         timing = f"queue;dur={waited * 1000:.1f}"
-        return timing if self.grant is None else f"{timing}, service;dur={served * 1000:.1f}"
+        if self.grant is None:
+            return timing
+        if (shared := self.grant.shared) is not None:
+            timing += f', batch;dur={shared.merge_time * 1000:.1f};desc="{shared.rows} rows"'
+        return f"{timing}, service;dur={served * 1000:.1f}"
 
     def _class(self) -> PriorityClass:
         route, onward = self._route, self._onward
@@ -194,9 +221,3 @@ class Execution:
         self.grant = None
         waited = self._door.clock.now() - self.arrived_at
         raise Refused(dropped(ending.reason, ending.expected_wait, waited))
-
-
-def _retry_after(call: Call) -> float:
-    """Return for how long the server asks to be left alone [s]; 0 if it does not say it in seconds."""
-    said = call.headers.get(hdrs.RETRY_AFTER, "")
-    return min(int(said), _RETRY_AFTER_MAX) if said.isascii() and said.isdigit() else 0.0

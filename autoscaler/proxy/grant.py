@@ -4,6 +4,7 @@ from autoscaler.dispatch.slots import Lease
 from autoscaler.domain import DropReason, Request
 from autoscaler.domain.value import value
 from autoscaler.ports import Replica
+from autoscaler.proxy.shared_call import SharedCall
 
 
 @value
@@ -15,6 +16,8 @@ class Grant:
     replica: Replica
     started_at: float
     """When the slot was granted [s, monotonic]; service time counts from here."""
+    shared: SharedCall | None = None
+    """The call that serves it together with others; None: it makes its own."""
 
 
 @value

@@ -26,7 +26,10 @@ from autoscaler.proxy.execution import Execution
 from autoscaler.proxy.hangup import hangup_noticed
 from autoscaler.proxy.head_check import check_head
 from autoscaler.proxy.keyed_handling import execute_once
+from autoscaler.proxy.model_choice import chosen_by_model
+from autoscaler.proxy.model_listing import models_listed
 from autoscaler.proxy.onward import Onward, onward_of, target_of
+from autoscaler.proxy.part_answer import PartAnswer
 from autoscaler.proxy.queue_info import queue_info_told
 from autoscaler.proxy.relay import Relay
 from autoscaler.proxy.time_limit import TimeLimit
@@ -89,27 +92,30 @@ class Handling(Conversation):
         check_head(request)
         target = target_of(request)
         self.path = target.partition("?")[0]
-        route = self.door.route(self.path)
-        self.pool = route.drive.name
-        wishes = wishes_of(request.headers)
-        with self.door.gate.entered(
-            request.headers.get, self.pool, request.content_length or 0
-        ) as self.entry:
-            body = RequestBody(request, self.door.options, self.door.budget)
-            onward = onward_of(request, target, body, self.id, self.entry.own_names)
-            try:
+        if (models := models_listed(self)) is not None:
+            return models
+        routes = self.door.routes(self.path)
+        body = RequestBody(request, self.door.options, self.door.budget)
+        try:
+            route = routes[0] if len(routes) == 1 else await chosen_by_model(self, routes, body)
+            self.pool = route.drive.name
+            wishes = wishes_of(request.headers)
+            with self.door.gate.entered(
+                request.headers.get, self.pool, request.content_length or 0
+            ) as self.entry:
+                onward = onward_of(request, target, body, self.id, self.entry.own_names)
                 if not self.expects_continue:
                     await body.spool()
                 if body.complete:
                     return await self._execute(route, onward, wishes)
                 with hangup_noticed(request.transport):
                     return await self._execute(route, onward, wishes)
-            finally:
-                body.release()
+        finally:
+            body.release()
 
     async def _execute(self, route: Route, onward: Onward, wishes: Wishes) -> web.StreamResponse:
         if self.path in route.options.broadcast:
-            return await broadcast(self, route, onward)
+            return await broadcast(self, onward)
         if wishes.key is not None and not onward.upgrade:
             return await execute_once(self, route, onward, wishes)
         with Execution(self.door, route, onward, wishes.timeout, self.entry.tenant) as execution:
@@ -137,15 +143,15 @@ class Handling(Conversation):
         if body.complete:
             body.release()  # a long answer need not hold it
         try:
-            if call.switched:
+            if isinstance(call, Call) and call.switched:
                 return await self._join(execution, call)
             return await self._stream_back(execution, call)
         finally:
             call.end()
 
-    async def _stream_back(self, execution: Execution, call: Call) -> web.StreamResponse:
+    async def _stream_back(self, execution: Execution, call: Call | PartAnswer) -> web.StreamResponse:
         relay = self.streaming = Relay(
-            self.request, call, self.story(), self.door.options.linger, self.entry.answer
+            self.request, call, self.story(), self.door.options.linger, execution.read_by(self.entry.answer)
         )
         if self.is_last:
             relay.response.force_close()

@@ -9,9 +9,8 @@ Latin-1 (RFC 9110 §5.5) and arrive transcoded rather than mutilated.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterable
 
-from aiohttp.typedefs import RawHeaders
 from multidict import CIMultiDict
 
 _HOP_BY_HOP = frozenset(
@@ -32,7 +31,6 @@ REQUEST_FIELDS_REPLACED = _HOP_BY_HOP | {b"host", b"expect", b"content-length"}
 RESPONSE_FIELDS_REPLACED = _HOP_BY_HOP
 
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-_TOKEN_ID = re.compile(r"[!-~]{1,128}")
 _AUTHORITY_FORM = re.compile(r"(?i:https?)://([^/?#]*)(.*)", re.DOTALL)
 
 
@@ -40,7 +38,7 @@ class BadHead(ValueError):
     """A message head that cannot be passed on; the text says why."""
 
 
-def end_to_end(raw: RawHeaders, without: frozenset[bytes]) -> CIMultiDict[str]:
+def end_to_end(raw: Iterable[tuple[bytes, bytes]], without: frozenset[bytes]) -> CIMultiDict[str]:
     """Return the fields to pass on: `raw`, less those named in `without` or by `Connection`.
 
     Raises
@@ -88,11 +86,6 @@ def origin_form(target: str, host: str | None) -> str:
             chr(byte) if byte < 0x80 else f"%{byte:02X}" for byte in target.encode("utf-8", "surrogateescape")
         )
     return target
-
-
-def request_id(given: str | None, new: Callable[[], str]) -> str:
-    """Return the id that a client gave, if it is short and printable, else a `new` one."""
-    return given if given is not None and _TOKEN_ID.fullmatch(given) else new()
 
 
 def _text(value: bytes) -> str:

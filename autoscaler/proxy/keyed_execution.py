@@ -68,6 +68,6 @@ class KeyedExecution:
         call = await self.execution.call()
         self._onward.body.release()
         try:
-            await recording.record(call)
+            await recording.record(call, self.execution.read_by(None))
         finally:
             call.end()

@@ -135,6 +135,8 @@ class RouteOptions:
     answer is late. Only for models without side effects, and where the dispatcher is set to hedge."""
     affinity: AffinityKeyOptions = field(default_factory=AffinityKeyOptions)
     """By what requests are told to be alike, where the dispatcher is set to keep those together."""
+    reads_tokens: bool = False
+    """Whether answers are looked through for the tokens that they took; those of language models are."""
 
     def __post_init__(self) -> None:
         for path in (self.prefix, *self.broadcast):
@@ -145,7 +147,11 @@ class RouteOptions:
             if value is not None and value <= 0:
                 raise ValueError(f"need {name} > 0, got {value}")
 
+    @property
+    def stem(self) -> str:
+        """The prefix as it stands before another slash; empty if all paths lie below it."""
+        return self.prefix.rstrip("/")
+
     def covers(self, path: str) -> bool:
         """Whether `path` is the prefix or lies below it; `/v1` does not cover `/v10`."""
-        stem = self.prefix.rstrip("/")
-        return path == stem or path.startswith(stem + "/")
+        return path == self.stem or path.startswith(self.stem + "/")

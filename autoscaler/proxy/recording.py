@@ -13,6 +13,8 @@ from multidict import CIMultiDict
 
 from autoscaler.proxy.answers import Refusal, Refused
 from autoscaler.proxy.call import Call, CallBroke
+from autoscaler.proxy.part_answer import PartAnswer
+from autoscaler.proxy.tenants.tokens import TokenCount
 
 
 class Recording:
@@ -44,12 +46,14 @@ class Recording:
         """Clients that read it now [1]."""
         return len(self._readers)
 
-    async def record(self, call: Call) -> None:
-        """Take in the answer of `call` to its end; raises `CallBroke` if it has none."""
+    async def record(self, call: Call | PartAnswer, tokens: TokenCount | None = None) -> None:
+        """Take in the answer of `call` to its end, which `tokens` is shown; raises `CallBroke` if it has none."""
         self.status, self.reason, self.headers = call.status, call.reason, call.headers
         self.tell()
         while not call.whole:
             if piece := await call.next_piece():
+                if tokens is not None:
+                    tokens.note(piece)
                 await self._add(piece)
         self.is_whole = True
         self.tell()

@@ -6,16 +6,20 @@ after `drain_max` is ended with an error that its client can read.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from autoscaler.ports import Clock
+from autoscaler.proxy.access_log import AccessLog
+from autoscaler.proxy.batch.batching import Batching
 from autoscaler.proxy.connection import Server, require_c_parser
 from autoscaler.proxy.descriptors import raise_limit
 from autoscaler.proxy.door import Door, Route
 from autoscaler.proxy.drive import PoolDrive
 from autoscaler.proxy.handler import Handler
+from autoscaler.proxy.known_models import KnownModels
 from autoscaler.proxy.listener import Listener
 from autoscaler.proxy.options import ProxyOptions, RouteOptions
 from autoscaler.proxy.tenants.gate import TenantGate, open_gate
@@ -34,12 +38,24 @@ _LAST_WORDS = 2.0
 """How long answers that were cut may take to leave [s]."""
 
 
+CallsElsewhere = Callable[[str], Mapping[str, int]]
+"""Counts the calls of another listener to the replicas of a pool, by replica id."""
+
+
+def _none(pool: str) -> Mapping[str, int]:
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class PoolRoute:
     """One pool behind the listener."""
 
     drive: PoolDrive
     options: RouteOptions
+    models: KnownModels | None = None
+    """Those of its servers; None where they are no language models."""
+    batching: Batching | None = None
+    """Merges its requests; None: none is merged."""
 
 
 class ProxyServer:
@@ -50,11 +66,13 @@ class ProxyServer:
     options : ProxyOptions
         Of the listener.
     pools : sequence of PoolRoute
-        Their prefixes differ.
+        Their prefixes differ; those of language models may have the same one.
     clock : Clock
         The one that the drives use.
     gate : TenantGate or None
         Whom it lets in; None: everybody.
+    calls_elsewhere : callable
+        Calls that hold slots of the same pools and do not come through here.
     """
 
     def __init__(
@@ -63,14 +81,16 @@ class ProxyServer:
         pools: Sequence[PoolRoute],
         clock: Clock,
         gate: TenantGate | None = None,
+        calls_elsewhere: CallsElsewhere = _none,
     ) -> None:
-        prefixes = [pool.options.prefix for pool in pools]
-        if len(set(prefixes)) < len(prefixes):
-            raise ValueError(f"need a prefix of its own for each pool, got {prefixes}")
+        prefixes = Counter(pool.options.stem for pool in pools)
+        if any(prefixes[pool.options.stem] > 1 and pool.models is None for pool in pools):
+            raise ValueError(f"need a prefix of its own for each pool without models, got {list(prefixes)}")
         self._options = options
         self._pools = tuple(pools)
         self._clock = clock
         self._gate = gate or open_gate(clock)
+        self._calls_elsewhere = calls_elsewhere
         self._upstreams: list[Upstream] = []
         self._certificates: list[WatchedFiles] = []
         self._door: Door | None = None
@@ -93,6 +113,11 @@ class ProxyServer:
         return [] if self._door is None else self._door.live()
 
     @property
+    def access_log(self) -> AccessLog | None:
+        """What is written of its requests, while it runs; others may write there too."""
+        return None if self._door is None else self._door.access_log
+
+    @property
     def port(self) -> int:
         """Where it listens; the one that the system chose if 0 was asked for."""
         return self._listener.port or self._options.port
@@ -113,9 +138,12 @@ class ProxyServer:
         context = None if tls is None else server_context(tls)
         self._upstreams = [Upstream(self._options, pool.options) for pool in self._pools]
         routes = [
-            Route(pool.drive, pool.options, upstream)
+            Route(pool.drive, pool.options, upstream, pool.batching, pool.models)
             for pool, upstream in zip(self._pools, self._upstreams, strict=True)
         ]
+        for route in routes:
+            if route.batching is not None:
+                route.batching.use(route.drive, route.upstream)
         options = self._options
         try:
             door = Door(routes, options, self._clock, self._gate)
@@ -193,7 +221,8 @@ class ProxyServer:
     def reconcile(self) -> None:
         """Compare every ledger of slots with the calls that are under way; mend, and note, what differs."""
         for pool, upstream in zip(self._pools, self._upstreams, strict=True):
-            pool.drive.reconcile(upstream.live_calls())
+            elsewhere = Counter(self._calls_elsewhere(pool.drive.name))
+            pool.drive.reconcile(upstream.live_calls() + elsewhere)
 
     async def _close_upstreams(self) -> None:
         for upstream in self._upstreams:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from autoscaler.domain import Request
 from autoscaler.proxy.grant import Dropped, Grant
@@ -15,6 +16,8 @@ class Waiter:
     request: Request
     owner: "asyncio.Task[object] | None"
     ending: Grant | Dropped | None = None
+    item: Any = None
+    """What of it can be merged; only who merges knows what that is."""
     woken: "asyncio.Future[None] | None" = None
     """Is done when there is an ending; None while nobody has to wait for it."""
 
@@ -32,5 +35,7 @@ class SlotUse:
     """Whether the slot is free already, because its call lost to that of a copy; the request goes on."""
     stop: Callable[[], None] | None = None
     """Ends the call before its answer has begun, for a more urgent request."""
+    item: Any = None
+    """What of its request can be merged."""
     take_copy: Callable[[Grant], None] | None = None
     """Takes a second slot for the same request."""

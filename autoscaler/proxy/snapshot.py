@@ -29,6 +29,8 @@ class PoolSnapshot:
     """How long the first in the queue has waited [s]; 0 if nobody waits."""
     busy: int
     """Slots in use, also on draining and lost replicas [1]."""
+    running: int
+    """Requests that have slots [requests]; fewer than `busy` where one has several, for its rows."""
     slots: int
     """Slots of ready replicas [1]."""
     slots_leaked: int

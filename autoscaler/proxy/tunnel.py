@@ -12,9 +12,7 @@ import asyncio
 import struct
 from contextlib import ExitStack
 
-import aiohttp
 from aiohttp import hdrs, web
-from aiohttp.base_protocol import BaseProtocol
 from multidict import CIMultiDict
 
 from autoscaler.proxy.answers import Refusal
@@ -72,7 +70,10 @@ class _Way:
     """One direction; takes the place of a parser in the connection that it reads from."""
 
     def __init__(
-        self, source: BaseProtocol, sink: Connection | UpstreamConnection, frames: Frames | None = None
+        self,
+        source: Connection | UpstreamConnection,
+        sink: Connection | UpstreamConnection,
+        frames: Frames | None = None,
     ) -> None:
         self._source = source
         self._sink = sink
@@ -142,7 +143,7 @@ class Tunnel:
             raise TypeError(f"need connections of this proxy, got {client!r}, {server!r}")
         await self.response.prepare(self._request)
         to_server, to_client = _Way(client, server), _Way(server, client, self._frames)
-        server.set_parser(to_client, None)
+        server.join(to_client)
         client.set_parser(to_server)  # type: ignore[arg-type]  # any object with its two methods serves
         try:
             await to_client.over
@@ -150,7 +151,7 @@ class Tunnel:
             to_server.end()
             to_client.end()
         client.force_close()
-        if isinstance(server.exception(), aiohttp.ClientOSError):
+        if server.broken is not None:
             raise CallBroke("reset", "maybe", "The connection to the model server broke.")
 
     def break_off(self, refusal: Refusal) -> None:

@@ -9,47 +9,41 @@ trip; a connection that breaks later may have broken at work.
 import asyncio
 import logging
 from collections import Counter
-from functools import partial
 from http import HTTPStatus
 
-import aiohttp
 from aiohttp import hdrs
 from multidict import CIMultiDict
 
 from autoscaler.ports import Replica
-from autoscaler.proxy.answers import Executed
-from autoscaler.proxy.body import RequestBody
-from autoscaler.proxy.call import Call, CallBroke, Wire
-from autoscaler.proxy.descriptors import OUT_OF_DESCRIPTORS
+from autoscaler.proxy.body import Body, Payload
+from autoscaler.proxy.call import Call, CallBroke
 from autoscaler.proxy.headers import RESPONSE_FIELDS_REPLACED, BadHead, end_to_end
 from autoscaler.proxy.options import ProxyOptions, RouteOptions
 from autoscaler.proxy.quiet_log import QuietLog
-from autoscaler.proxy.time_limit import TimeLimit
-from autoscaler.proxy.upstream_session import UpstreamSession
+from autoscaler.proxy.upstream_pool import ReplicaConnections, UpstreamPool
 from autoscaler.tls import client_context, watch
 
-_STALE_WINDOW = 0.25
-"""A reused connection that breaks within this after the request was written had been closed before [s]."""
+_BODY_IS_UNUSUAL = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
+"""Methods of which the absence of a body need not be said (RFC 9110 §8.6)."""
 
 
 class Upstream:
     """Makes the calls of one route. Raises UsageError if a certificate cannot be used."""
 
     def __init__(self, options: ProxyOptions, route: RouteOptions) -> None:
-        self._route = route
         context = None if route.tls is None else client_context(route.tls)
         self.certificates = watch(route.tls, context)
         """The files by which servers are checked, and we show who we are."""
-        self._live: dict[Wire, str] = {}
+        self._live: dict[Call, str] = {}
         self._no_descriptors = QuietLog(logging.getLogger("autoscaler.proxy"))
-        verify = context or True
-        self._session = UpstreamSession(options, verify, keepalive_timeout=options.upstream_keepalive)
-        self._session_of_fresh_connections = UpstreamSession(options, verify, force_close=True)
+        self._pool = UpstreamPool(options, route, context)
 
     async def close(self) -> None:
         """Close every connection."""
-        await self._session.close()
-        await self._session_of_fresh_connections.close()
+        self._pool.close()
+        for call in tuple(self._live):
+            call.end()
+        await asyncio.sleep(0)  # what was closed is told so in the next turn of the loop
 
     async def call(
         self,
@@ -57,7 +51,7 @@ class Upstream:
         replica: Replica,
         target: str,
         headers: CIMultiDict[str],
-        body: RequestBody,
+        body: Body,
         *,
         fresh_connection: bool = False,
         upgrade: bool = False,
@@ -73,91 +67,88 @@ class Upstream:
         CallBroke
             If no answer began.
         """
-        session = self._session_of_fresh_connections if fresh_connection or upgrade else self._session
-        wire = Wire(_asking_for_websocket(headers) if upgrade else headers)
-        self._live[wire] = replica.id
+        call = Call(self._is_over, expects_body=method != hdrs.METH_HEAD)
+        self._live[call] = replica.id
         try:
-            with TimeLimit(self._route.first_byte_timeout) as limit:
-                if not body.complete:
-                    body.on_progress = limit.begin_again  # counted from the last progress of the upload
-                response = await session.ask(method, replica.url, target, wire, body.payload())
+            way = self._pool.replica(replica.url)
+            is_alone = fresh_connection or upgrade
+            connection = None if is_alone else way.idle()
+            if connection is None:
+                connection = await way.connect(for_one_call=is_alone)
+            if not body.complete:
+                body.on_progress = connection.heard  # its silence is counted from the last of the upload
+            payload = body.payload()
+            framing, chunked = _framing(method, headers, payload)
+            if is_alone:
+                framing += (
+                    "Connection: Upgrade\r\nUpgrade: websocket\r\n" if upgrade else "Connection: close\r\n"
+                )
+            head = _head(method, way, target, headers, framing)
+            connection.ask(call, head, payload, chunked=chunked)
+            await call.head()
+            _check_head(call, upgrade)
         except BaseException as broken:
-            wire.abort()
-            del self._live[wire]
-            if (translated := _translate(broken, wire, asyncio.get_running_loop().time())) is None:
-                raise
-            if translated.how == "local":
+            call.end()
+            if isinstance(broken, CallBroke) and broken.how == "local":
                 self._no_descriptors.warning(
                     "no descriptor is left; raise the limit of open files (ulimit -n)"
                 )
-            raise translated from broken
+            raise
         finally:
             body.on_progress = None
-        try:
-            headers = _check_head(response, upgrade)
-        except CallBroke:
-            response.close()
-            del self._live[wire]
-            raise
-        if response.status != HTTPStatus.SWITCHING_PROTOCOLS:
-            self._limit_silence(response)
-        return Call(response, headers, wire, partial(self._is_over, wire))
-
-    def _is_over(self, wire: Wire) -> None:
-        self._live.pop(wire, None)
+        return call
 
     def live_calls(self) -> Counter[str]:
         """Count the calls that are under way, by replica id."""
         return Counter(self._live.values())
 
-    def _limit_silence(self, response: aiohttp.ClientResponse) -> None:
-        """Limit the pauses of the answer; the clock stands while the client is the slow one."""
-        connection = response.connection
-        if connection is not None and connection.protocol is not None:
-            connection.protocol.read_timeout = self._route.idle_timeout
-            connection.protocol.start_timeout()
+    def _is_over(self, call: Call) -> None:
+        self._live.pop(call, None)
 
 
-def _asking_for_websocket(headers: CIMultiDict[str]) -> CIMultiDict[str]:
-    asking = headers.copy()
-    asking.extend({hdrs.CONNECTION: "Upgrade", hdrs.UPGRADE: "websocket"})
-    return asking
+def _framing(method: str, headers: CIMultiDict[str], payload: Payload) -> tuple[str, bool]:
+    """Return the field that is missing to say where the body ends, and whether the body is chunked."""
+    declared = headers.get(hdrs.CONTENT_LENGTH)
+    if isinstance(payload, bytes):
+        if declared == str(len(payload)):
+            return "", False
+        headers.popall(hdrs.CONTENT_LENGTH, None)
+        return f"Content-Length: {len(payload)}\r\n", False
+    if declared is not None:
+        return "", False
+    if payload is not None:
+        return "Transfer-Encoding: chunked\r\n", True
+    return ("" if method in _BODY_IS_UNUSUAL else "Content-Length: 0\r\n"), False
 
 
-def _check_head(response: aiohttp.ClientResponse, upgrade: bool) -> CIMultiDict[str]:
-    """Return the fields to pass on; raise `CallBroke` if there is no way to pass the answer on."""
-    if response.status == HTTPStatus.SWITCHING_PROTOCOLS:
-        if not upgrade:
-            raise CallBroke("protocol", "maybe", "The model server switched protocols, unasked.")
-        if response.headers.get(hdrs.UPGRADE, "").strip().lower() != "websocket":
-            raise CallBroke("protocol", "maybe", "The model server switched to another protocol than asked.")
+def _head(
+    method: str, way: ReplicaConnections, target: str, headers: CIMultiDict[str], framing: str
+) -> bytes:
+    fields = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+    if way.authorization is not None:
+        others = [item for item in headers.items() if item[0].lower() != "authorization"]
+        fields = "".join([f"{name}: {value}\r\n" for name, value in others])
+        fields += f"Authorization: {way.authorization}\r\n"
+    return f"{method} {way.prefix}{target} HTTP/1.1\r\nHost: {way.host}\r\n{fields}{framing}\r\n".encode()
+
+
+def _check_head(call: Call, upgrade: bool) -> None:
+    """Take from the head what is passed on; raise `CallBroke` if there is no way to pass the answer on."""
+    fields, call.fields = call.fields, []
     try:
-        return end_to_end(response.raw_headers, without=RESPONSE_FIELDS_REPLACED)
+        call.headers = end_to_end(fields, without=RESPONSE_FIELDS_REPLACED)
     except BadHead as bad:
         text = f"The model server's answer cannot be passed on: {bad}."
         raise CallBroke("protocol", "maybe", text) from bad
+    if call.status != HTTPStatus.SWITCHING_PROTOCOLS:
+        return
+    if not upgrade:
+        raise CallBroke("protocol", "maybe", "The model server switched protocols, unasked.")
+    if not _says_websocket(fields):
+        raise CallBroke("protocol", "maybe", "The model server switched to another protocol than asked.")
+    call.switched = True
 
 
-def _translate(broken: BaseException, wire: Wire, now: float) -> CallBroke | None:
-    """Say what an exception of the client means for the request; None if it is none of the client's."""
-    executed: Executed = "maybe"
-    how, text = "reset", "The connection to the model server broke."
-    match broken:
-        case aiohttp.ClientConnectorError() if broken.errno in OUT_OF_DESCRIPTORS:
-            how, executed, text = "local", "no", "The proxy has no room for another connection now."
-        case aiohttp.ConnectionTimeoutError() | aiohttp.ClientConnectorError():
-            how, executed, text = "connect", "no", "The model server does not accept connections."
-        case TimeoutError():
-            how, text = "late", "The model server did not answer in time."
-        case aiohttp.ServerDisconnectedError() if not isinstance(broken.message, str):
-            how, text = "truncated", "The model server broke off in the head of its answer."
-        case aiohttp.ServerDisconnectedError() | aiohttp.ClientOSError() | ConnectionError():
-            if wire.reused and now - wire.written_at < _STALE_WINDOW:
-                executed = "no"
-        case aiohttp.ClientResponseError():
-            how, text = "protocol", "The model server did not answer in HTTP."
-        case aiohttp.ClientError() | OSError():
-            pass
-        case _:
-            return None
-    return CallBroke(how, executed, text)
+def _says_websocket(fields: list[tuple[bytes, bytes]]) -> bool:
+    said = next((value for name, value in fields if name.lower() == b"upgrade"), b"")
+    return said.strip().lower() == b"websocket"

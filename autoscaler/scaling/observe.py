@@ -5,7 +5,7 @@ Demand is counted at the door, so that a saturated fleet cannot make it look sma
 integrated over time between the facts, so that no sampling can miss them.
 """
 
-from autoscaler.domain import DropReason, Observation, Outcome, Request
+from autoscaler.domain import DropReason, Observation, Outcome, Request, TokenUse
 
 
 class IntervalObserver:
@@ -21,33 +21,40 @@ class IntervalObserver:
         self._arrivals = self._rejected = self._completions = 0
         self._service_time_sum = self._service_time_square_sum = 0.0
         self._busy_time = 0.0
+        self._tokens_in = self._tokens_out = 0
 
     def arrived(self, request: Request, now: float) -> None:
         """A request is at the door."""
         self._arrivals += 1
 
-    def started(self, request: Request, now: float) -> None:
-        """It got a slot."""
+    def started(self, request: Request, now: float, slots: int = 1) -> None:
+        """It got a slot, or several: one for each of its rows, where replicas serve in batches."""
         self._integrate(now)
-        self._busy += 1
+        self._busy += slots
 
-    def slot_freed(self, service_time: float, now: float) -> None:
-        """A slot is free again after `service_time` [s]."""
+    def slot_freed(self, service_time: float, now: float, slots: int = 1) -> None:
+        """Slots are free again after `service_time` [s]; two for a second are as much work as one for two."""
         self._integrate(now)
-        self._busy -= 1
+        self._busy -= slots
         self._completions += 1
-        self._service_time_sum += service_time
-        self._service_time_square_sum += service_time * service_time
+        work = service_time * slots
+        self._service_time_sum += work
+        self._service_time_square_sum += work * work
 
-    def returned(self, request: Request, now: float) -> None:
+    def returned(self, request: Request, now: float, slots: int = 1) -> None:
         """It gave its slot back unserved: no service has ended."""
         self._integrate(now)
-        self._busy -= 1
+        self._busy -= slots
 
     def ended(self, request: Request, outcome: Outcome, now: float, reason: DropReason | None = None) -> None:
         """It ended; of interest here only if it was refused at the door."""
         if outcome is Outcome.REJECTED:
             self._rejected += 1
+
+    def answered(self, request: Request, use: TokenUse, now: float) -> None:
+        """Its answer took so many tokens."""
+        self._tokens_in += use.tokens_in
+        self._tokens_out += use.tokens_out
 
     def close(
         self, now: float, wall_time: float, in_flight: int, queue_depth: int, oldest_wait: float
@@ -75,6 +82,8 @@ class IntervalObserver:
             oldest_wait=oldest_wait,
             wall_time=wall_time,
             rejected=self._rejected,
+            tokens_in=self._tokens_in,
+            tokens_out=self._tokens_out,
         )
         self._opened_at = now
         self._clear()

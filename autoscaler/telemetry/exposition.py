@@ -17,9 +17,10 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from autoscaler.domain import STANDARD, Decision, DropReason, Fleet, Observation, Outcome, Request, ScaleTo
+from autoscaler.domain import STANDARD, Decision, DropReason, Fleet, Observation, Outcome, Request, ScaleTo, TokenUse
 from autoscaler.telemetry.gauges import gauges
 from autoscaler.telemetry.status import Status
+from autoscaler.telemetry.token_metrics import TokenMetrics
 
 _WAIT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600)
 _SERVICE_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600)
@@ -28,29 +29,37 @@ _SERVICE_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20,
 class PoolMetrics:
     """Counts and times the requests of one pool; implements `ports.RequestListener`."""
 
-    def __init__(self, waiting_time: Histogram, service_time: Histogram) -> None:
+    def __init__(
+        self, pool: str, waiting_time: Histogram, service_time: Histogram, tokens: TokenMetrics
+    ) -> None:
+        self._pool = pool
         self._waiting_time = waiting_time
         self._service_time = service_time
+        self._tokens = tokens
         self._requests = {(STANDARD, outcome): 0 for outcome in Outcome}
 
     def arrived(self, request: Request, now: float) -> None:
         """Do nothing: it is counted when it ends."""
 
-    def started(self, request: Request, now: float) -> None:
+    def started(self, request: Request, now: float, slots: int = 1) -> None:
         """Its wait is over."""
         self._waiting_time.observe(now - request.arrived_at)
 
-    def slot_freed(self, service_time: float, now: float) -> None:
+    def slot_freed(self, service_time: float, now: float, slots: int = 1) -> None:
         """A service is over."""
         self._service_time.observe(service_time)
 
-    def returned(self, request: Request, now: float) -> None:
+    def returned(self, request: Request, now: float, slots: int = 1) -> None:
         """Do nothing: no service is over, and the longer wait that follows is counted too."""
 
     def ended(self, request: Request, outcome: Outcome, now: float, reason: DropReason | None = None) -> None:
         """Count it by its class and how it ended; classes are those of the configuration, so they are few."""
         key = (request.priority_class, outcome)
         self._requests[key] = self._requests.get(key, 0) + 1
+
+    def answered(self, request: Request, use: TokenUse, now: float) -> None:
+        """Count its tokens, and time them."""
+        self._tokens.add(self._pool, request, use)
 
     def outcomes(self) -> dict[Outcome, int]:
         """Return how many ended in each way so far, of all classes together [requests]."""
@@ -82,7 +91,11 @@ class Metrics(Collector):
         self._registry = CollectorRegistry()
         waiting = self._histogram("waiting_time_seconds", "From arrival to a slot.", _WAIT_BUCKETS)
         service = self._histogram("service_time_seconds", "In a slot, whatever the answer.", _SERVICE_BUCKETS)
-        self._pools = {pool: PoolMetrics(waiting.labels(pool), service.labels(pool)) for pool in pools}
+        self._tokens = TokenMetrics(self._registry)
+        self._pools = {
+            pool: PoolMetrics(pool, waiting.labels(pool), service.labels(pool), self._tokens)
+            for pool in pools
+        }
         self._decisions: Counter[tuple[str, str, str]] = Counter()
         self._shown: list[Callable[[], Iterable[Metric]]] = []
         self._registry.register(self)
@@ -133,6 +146,7 @@ class Metrics(Collector):
             decisions.add_metric(labels, count)
         yield requests
         yield decisions
+        yield from self._tokens.counts()
         yield from gauges(self._status())
         for families in self._shown:
             yield from families()

@@ -48,6 +48,7 @@ _LABELLED: tuple[tuple[str, str, str, dict[str, _Read]], ...] = (
             "starting": lambda pool: pool.replicas.starting,
             "ready": lambda pool: pool.replicas.ready,
             "draining": lambda pool: pool.replicas.draining,
+            "asleep": lambda pool: pool.replicas.asleep,
         },
     ),
     (

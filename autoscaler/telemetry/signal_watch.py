@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 import structlog
 
 from autoscaler.ports import Clock
+from autoscaler.telemetry.ledger_watch import LedgerWatch
+from autoscaler.telemetry.scrape.presets import RUNNING
 from autoscaler.telemetry.scrape.reading import SignalReading
 from autoscaler.telemetry.scrape.scraper import EXPORTERS_MAX, Exporter, Scraper
 from autoscaler.telemetry.scrape.several import combined
@@ -81,6 +83,8 @@ class SignalWatch:
         Returns our own measures of the last interval; None while there are none.
     replica_urls : callable
         Returns the base URLs of the ready replicas.
+    ledger : LedgerWatch or None
+        Compares with the ledger what replicas say of the requests that they hold.
     """
 
     def __init__(
@@ -90,11 +94,13 @@ class SignalWatch:
         clock: Clock,
         circumstances: Callable[[], Circumstances | None],
         replica_urls: Callable[[], Sequence[str]],
+        ledger: LedgerWatch | None = None,
     ) -> None:
         self._pool = pool
         self._clock = clock
         self._circumstances = circumstances
         self._replica_urls = replica_urls
+        self._ledger = ledger
         self._scraper = Scraper(clock)
         self._exporters: dict[tuple[str, str], Exporter] = {}
         self._groups = [(each, [_Signal.of(each, source) for source in each.sources]) for each in options]
@@ -124,8 +130,12 @@ class SignalWatch:
     async def look(self) -> None:
         """Ask every exporter once, and grade what came."""
         groups = [(signals, self._exporters_of(options)) for options, signals in self._groups]
+        if self._ledger is not None:
+            self._ledger.begin()
         await asyncio.gather(*(self._scraper.scrape(exporters) for _, exporters in groups))
         now, around = self._clock.now(), self._circumstances()
+        if self._ledger is not None:
+            self._ledger.compare(self._servers(), now)
         for signals, exporters in groups:
             for signal in signals:
                 readings = [exporter.readings[signal.source.name] for exporter in exporters]
@@ -149,6 +159,16 @@ class SignalWatch:
             )
         else:
             log.info("signal", pool=self._pool, signal=signal.name, standing=str(after.standing))
+
+    def _servers(self) -> dict[str, Exporter]:
+        """Return the exporters that are replicas and say how many requests they run, by base URL."""
+        return {
+            exporter.url.removesuffix(options.path): exporter
+            for options, _ in self._groups
+            if not options.urls and any(source.name == RUNNING for source in options.sources)
+            for (name, _), exporter in self._exporters.items()
+            if name == options.name
+        }
 
     def _exporters_of(self, options: SignalOptions) -> list[Exporter]:
         """Return the exporters there are now; one that was there before keeps what it counted."""

@@ -30,6 +30,8 @@ class ReplicasStatus:
     starting: int
     ready: int
     draining: int
+    asleep: int = 0
+    """Can be woken; of no use until they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,37 @@ class WaitsStatus:
     """Requests in the window, those that never got a slot included."""
     met: float = UNKNOWN
     """Fraction of them that started within the objective's wait; the queue's refusals count as misses [1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokensStatus:
+    """Tokens of the answers of a language model, over a recent window."""
+
+    rate_in: float = UNKNOWN
+    """Of prompts [tokens/s]; not-a-number for a pool that no tokens were seen of."""
+    rate_out: float = UNKNOWN
+    """Of answers [tokens/s]."""
+    estimated: float = UNKNOWN
+    """Fraction of the answers whose server did not say how many, so that they are estimated [1]."""
+    first_token_p50: float = UNKNOWN
+    first_token_p95: float = UNKNOWN
+    """From the arrival of a request to the first piece of text of its stream [s]."""
+    per_token_p50: float = UNKNOWN
+    per_token_p95: float = UNKNOWN
+    """From one token to the next, as the mean of each answer [s]."""
+
+
+@dataclass(frozen=True, slots=True)
+class DisagreementStatus:
+    """A server that lastingly holds more or fewer requests than it has slots in use; see `ledger_check`."""
+
+    replica: str
+    """Its base URL."""
+    diagnosis: str
+    requests: int
+    """By how much, at least [requests]."""
+    text: str
+    """For a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +157,8 @@ class PoolStatus:
     cold_start_p90: float = UNKNOWN
     slots_leaked: int = 0
     ledger_difference: int = 0
+    tokens: TokensStatus = TokensStatus()
+    disagreements: tuple[DisagreementStatus, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

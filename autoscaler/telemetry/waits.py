@@ -10,7 +10,7 @@ from collections import deque
 
 import numpy as np
 
-from autoscaler.domain import DropReason, Objective, Outcome, Request
+from autoscaler.domain import DropReason, Objective, Outcome, Request, TokenUse
 from autoscaler.telemetry.status import WaitsStatus
 
 _NEVER_SERVED = float("inf")
@@ -34,20 +34,23 @@ class WaitsWindow:
     def arrived(self, request: Request, now: float) -> None:
         """Do nothing: its wait has only begun."""
 
-    def started(self, request: Request, now: float) -> None:
+    def started(self, request: Request, now: float, slots: int = 1) -> None:
         """Keep its wait."""
         self._ended_waits.append((now, now - request.arrived_at))
 
-    def slot_freed(self, service_time: float, now: float) -> None:
+    def slot_freed(self, service_time: float, now: float, slots: int = 1) -> None:
         """Do nothing: a wait ends when the service begins."""
 
-    def returned(self, request: Request, now: float) -> None:
+    def returned(self, request: Request, now: float, slots: int = 1) -> None:
         """Do nothing: the longer wait that follows is kept beside the shorter one."""
 
     def ended(self, request: Request, outcome: Outcome, now: float, reason: DropReason | None = None) -> None:
         """Keep a miss if the queue let go of it."""
         if reason is not None and reason is not DropReason.CLOSING:
             self._ended_waits.append((now, _NEVER_SERVED))
+
+    def answered(self, request: Request, use: TokenUse, now: float) -> None:
+        """Do nothing: its wait has ended long ago."""
 
     def summary(self, objective: Objective, now: float) -> WaitsStatus:
         """Sum up the window at `now` [s]; nothing is known of an empty one."""

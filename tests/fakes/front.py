@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 
 from autoscaler.clock import SystemClock
 from autoscaler.dispatch import Dispatcher, DispatchOptions, QueueOptions
-from autoscaler.domain import DropReason, Outcome, Request
+from autoscaler.domain import DropReason, Outcome, Request, TokenUse
 from autoscaler.ports import Replica
+from autoscaler.proxy.batch.batching import Batching
 from autoscaler.proxy.drive import PoolDrive
 from autoscaler.proxy.options import ProxyOptions, RouteOptions
 from autoscaler.proxy.server import PoolRoute, ProxyServer
@@ -24,6 +25,7 @@ class Facts:
         self.outcomes: Counter[Outcome] = Counter()
         self.reasons: Counter[DropReason] = Counter()
         self.service_times: list[float] = []
+        self.uses: list[TokenUse] = []
         self.alive: dict[str, str] = {}
 
     def arrived(self, request: Request, now: float) -> None:
@@ -31,17 +33,17 @@ class Facts:
         self.alive[request.id] = "waits"
         self.told.append(("arrived", request.id))
 
-    def started(self, request: Request, now: float) -> None:
+    def started(self, request: Request, now: float, slots: int = 1) -> None:
         assert self.alive[request.id] == "waits"
         self.alive[request.id] = "runs"
         self.told.append(("started", request.id))
 
-    def slot_freed(self, service_time: float, now: float) -> None:
+    def slot_freed(self, service_time: float, now: float, slots: int = 1) -> None:
         assert service_time >= 0
         self.service_times.append(service_time)
         self.told.append(("slot_freed", ""))
 
-    def returned(self, request: Request, now: float) -> None:
+    def returned(self, request: Request, now: float, slots: int = 1) -> None:
         assert self.alive[request.id] == "runs"
         self.alive[request.id] = "waits"
         self.told.append(("returned", request.id))
@@ -53,6 +55,10 @@ class Facts:
         if reason is not None:
             self.reasons[reason] += 1
         self.told.append(("ended", request.id))
+
+    def answered(self, request: Request, use: TokenUse, now: float) -> None:
+        assert now >= use.started_at
+        self.uses.append(use)
 
     def check_all_has_ended(self) -> None:
         assert self.alive == {}
@@ -110,13 +116,17 @@ async def front(
     queue: QueueOptions | None = None,
     gate: TenantGate | None = None,
     dispatch: DispatchOptions | None = None,
+    batching: Batching | None = None,
 ) -> AsyncIterator[Front]:
     """A running proxy with one pool of `replicas`, all ready; checked for leaks at the end."""
     clock, facts = SystemClock(), Facts()
     dispatcher = Dispatcher(queue or QueueOptions(clock_stops_max=0.0), dispatch or DispatchOptions())
-    drive = PoolDrive("pool", dispatcher, clock, [facts])
+    drive = PoolDrive("pool", dispatcher, clock, [facts], batching)
     server = ProxyServer(
-        options or ProxyOptions(port=0, linger=0.1), [PoolRoute(drive, route or RouteOptions())], clock, gate
+        options or ProxyOptions(port=0, linger=0.1),
+        [PoolRoute(drive, route or RouteOptions(), batching=batching)],
+        clock,
+        gate,
     )
     await server.start()
     for replica in replicas:
@@ -127,3 +137,5 @@ async def front(
         await this.check_nothing_is_left()
     finally:
         await server.stop()
+        if batching is not None:
+            await batching.close()

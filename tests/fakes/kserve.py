@@ -14,6 +14,7 @@ import grpc
 from autoscaler.clock import SystemClock
 from autoscaler.dispatch import Dispatcher, DispatchOptions, QueueOptions
 from autoscaler.ports import Replica
+from autoscaler.proxy.access_log import AccessLog
 from autoscaler.proxy.drive import PoolDrive
 from autoscaler.proxy.grpc.options import GrpcOptions
 from autoscaler.proxy.grpc.routes import GrpcRoute
@@ -177,8 +178,9 @@ class GrpcFront:
                 await asyncio.sleep(0.002)
         self.facts.check_all_has_ended()
         for drive in self.drives:
-            assert drive.reconcile() == 0
+            assert drive.reconcile(self.server.live_calls(drive.name)) == 0
             assert drive.snapshot().slots_leaked == 0
+            assert drive.snapshot().ledger_difference == 0
 
 
 @asynccontextmanager
@@ -192,6 +194,7 @@ async def grpc_front(
     book: TenantBook | None = None,
     tls: Any = None,
     dispatch: DispatchOptions | None = None,
+    access_log: AccessLog | None = None,
 ) -> AsyncIterator[GrpcFront]:
     """A running listener; `replicas` are ready in the first of `pools` (name to model)."""
     clock, facts = SystemClock(), Facts()
@@ -205,7 +208,7 @@ async def grpc_front(
         GrpcRoute(drive, route or RouteOptions(), model, tls)
         for drive, model in zip(drives, named.values(), strict=True)
     ]
-    server = GrpcServer(options or GrpcOptions(port=0), routes, clock, gate)
+    server = GrpcServer(options or GrpcOptions(port=0), routes, clock, gate, access_log)
     await server.start()
     for replica in replicas:
         drives[0].replica_ready(replica)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import psutil
 
+from autoscaler.model_servers.openai import OpenAI
 from autoscaler.model_servers.plain_http import PlainHttp
 from autoscaler.platforms.local_process import LocalOptions, LocalProcesses
 from tests.fakes.replica_listener import FakeReplicaListener
@@ -36,9 +37,10 @@ class Local:
         )
 
     def make(self, *flags, probe_timeout=2.0, **given):
-        """Return a platform that is not started."""
-        server = PlainHttp(timeout=probe_timeout)
-        platform = LocalProcesses(self.options(*flags, **given), server)
+        """Return a platform that is not started; its servers can sleep if they are told so."""
+        server = OpenAI(timeout=probe_timeout) if "--sleeps" in flags else PlainHttp(timeout=probe_timeout)
+        sleeper = server if isinstance(server, OpenAI) else None
+        platform = LocalProcesses(self.options(*flags, **given), server, sleeper=sleeper)
         self._made.append((platform, server))
         return platform
 

@@ -9,7 +9,7 @@ HPA leave the fleet as it is.
 import asyncio
 
 from autoscaler.clock import SystemClock
-from autoscaler.domain import DropReason, Fleet, Outcome, Request
+from autoscaler.domain import DropReason, Fleet, Outcome, Request, TokenUse
 from autoscaler.errors import PlatformUnavailable
 from autoscaler.platforms.keda.options import KedaOptions
 from autoscaler.ports import Clock, ModelServer, ReplicaListener
@@ -99,16 +99,19 @@ class Keda:
             self._fleet.wanted(1)
             self._tell()
 
-    def started(self, request: Request, now: float) -> None:
+    def started(self, request: Request, now: float, slots: int = 1) -> None:
         """Do nothing."""
 
-    def slot_freed(self, service_time: float, now: float) -> None:
+    def slot_freed(self, service_time: float, now: float, slots: int = 1) -> None:
         """Do nothing."""
 
-    def returned(self, request: Request, now: float) -> None:
+    def returned(self, request: Request, now: float, slots: int = 1) -> None:
         """Do nothing."""
 
     def ended(self, request: Request, outcome: Outcome, now: float, reason: DropReason | None = None) -> None:
+        """Do nothing."""
+
+    def answered(self, request: Request, use: TokenUse, now: float) -> None:
         """Do nothing."""
 
     def _tell(self) -> None:
