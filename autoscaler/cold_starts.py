@@ -43,6 +43,11 @@ class ColdStarts:
             keep(self._path, msgspec.json.encode(list(self._measured)))
 
     @property
+    def is_measured(self) -> bool:
+        """Whether any start has been."""
+        return bool(self._measured)
+
+    @property
     def mean(self) -> float:
         """Mean start [s]."""
         return math.fsum(self._measured) / len(self._measured) if self._measured else self._initial

@@ -1,5 +1,6 @@
 """The platform that a pool's settings name."""
 
+from autoscaler.model_servers.openai import OpenAI
 from autoscaler.platforms.exec_command import ExecCommand, ExecOptions
 from autoscaler.platforms.keda import Keda, KedaOptions
 from autoscaler.platforms.kubernetes import Kubernetes, KubernetesOptions
@@ -16,7 +17,7 @@ def make_platform(options: PlatformOptions, server: ModelServer, clock: Clock) -
         case StaticOptions():
             return Static(options, server)
         case LocalOptions():
-            return LocalProcesses(options, server, clock)
+            return LocalProcesses(options, server, clock, server if isinstance(server, OpenAI) else None)
         case WebhookOptions():
             return Webhook(options, server, clock)
         case ExecOptions():

@@ -11,19 +11,25 @@ from autoscaler.dispatch import Dispatcher
 from autoscaler.domain import Fleet, Observation
 from autoscaler.errors import PlatformUnavailable
 from autoscaler.fit_process import FitProcesses
+from autoscaler.model_servers.openai import OpenAI
+from autoscaler.model_servers.triton import Triton
 from autoscaler.platforms.keda import Keda
 from autoscaler.platforms.local_process import LocalProcesses
 from autoscaler.platforms.static import Static
 from autoscaler.ports import Clock
+from autoscaler.proxy.batch.batching import Batching
 from autoscaler.proxy.drive import PoolDrive
 from autoscaler.proxy.expectation import Expectation
+from autoscaler.proxy.known_models import KnownModels
 from autoscaler.scaling import Controller
 from autoscaler.scaling.observe import IntervalObserver
 from autoscaler.settings import PoolSettings, model_server
 from autoscaler.telemetry.exposition import Metrics
 from autoscaler.telemetry.history import History
+from autoscaler.telemetry.ledger_watch import LedgerWatch
 from autoscaler.telemetry.signal_test_window import Circumstances
 from autoscaler.telemetry.signal_watch import SignalWatch
+from autoscaler.telemetry.token_window import TokenWindow
 from autoscaler.telemetry.waits import WaitsWindow
 
 log = structlog.get_logger(__name__)
@@ -50,16 +56,20 @@ class Pool:
         self._clock = clock
         self._observer = IntervalObserver(clock.now())
         self.waits = WaitsWindow()
+        self.tokens = TokenWindow(clock.now())
         self.metrics = metrics.for_pool(settings.name)
-        self._server = model_server(settings.server, settings.route.tls)
+        self._server = model_server(settings.server, settings.route.tls, grpc_tls=settings.grpc_tls)
         self.platform = make_platform(settings.platform, self._server, clock)
         woken = [self.platform] if isinstance(self.platform, Keda) else []
+        self.batching = self._merges(clock)
         self.drive = PoolDrive(
             settings.name,
             Dispatcher(settings.queue, settings.dispatch),
             clock,
-            listeners=[self._observer, self.waits, self.metrics, *woken],
+            listeners=[self._observer, self.waits, self.tokens, self.metrics, *woken],
+            merger=self.batching,
         )
+        self.models = self._known_models(clock)
         self._expectation = Expectation(self.drive, control.interval)
         # Nobody carries anything out on servers that somebody else runs.
         self._acts = acts = control.actuate and not isinstance(self.platform, Static)
@@ -76,8 +86,14 @@ class Pool:
         )
         self._interval = control.interval
         self.discovered = False
+        self.ledger = LedgerWatch(settings.name, self._leases)
         self.signals = SignalWatch(
-            settings.name, settings.signals, clock, self._circumstances, lambda: self.drive.urls
+            settings.name,
+            settings.signals,
+            clock,
+            self._circumstances,
+            lambda: self.drive.urls,
+            self.ledger,
         )
 
     async def start(self) -> None:
@@ -110,6 +126,8 @@ class Pool:
     async def stop(self) -> None:
         """End the replicas that were started here, and the connections to them."""
         await self.platform.stop()
+        if self.batching is not None:
+            await self.batching.close()
         await self._server.close()
 
     async def _first_fleet(self) -> Fleet:
@@ -120,6 +138,23 @@ class Pool:
             except PlatformUnavailable as error:
                 log.warning("platform cannot be asked; waiting for it", pool=self.name, error=str(error))
             await asyncio.sleep(self._interval)
+
+    def _merges(self, clock: Clock) -> Batching | None:
+        """Return who merges its requests, if its servers can say what they take."""
+        server, options = self._server, self.settings.server
+        if not isinstance(server, Triton) or options.batching is None or options.batching.mode == "off":
+            return None
+        return Batching(options.batching, server, options.model, clock, self.metrics.batched)
+
+    def _known_models(self, clock: Clock) -> KnownModels | None:
+        """Return what its servers can be asked for, if they are language models."""
+        server, options = self._server, self.settings.server
+        if not isinstance(server, OpenAI):
+            return None
+        named = (*(() if options.model is None else (options.model,)), *options.models)
+        return KnownModels(
+            named, server.models, lambda: [replica.url for replica in self.drive.ready_replicas()], clock
+        )
 
     def _last_size(self) -> int:
         """Replicas that a predecessor wanted just now; 0 if there was none."""
@@ -147,12 +182,16 @@ class Pool:
         slots = fleet.ready * fleet.slots_per_replica
         return Circumstances(seen.busy_slots_mean, slots, seen.queue_depth, fleet.ready)
 
+    def _leases(self) -> dict[str, int]:
+        """Return the slots in use by base URL of the replica."""
+        return {replica.url: replica.busy for replica in self.drive.snapshot().replicas}
+
     def _observe(self, now: float, wall_time: float) -> Observation:
         state = self.drive.snapshot()
         return self._observer.close(
             now,
             wall_time,
-            in_flight=state.waiting + state.busy,
+            in_flight=state.waiting + state.running,
             queue_depth=state.waiting,
             oldest_wait=state.oldest_wait,
         )

@@ -7,6 +7,7 @@ terminal: say not ready, let what is in flight end, then end the replicas. A sec
 
 import asyncio
 import signal
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
@@ -20,6 +21,7 @@ from autoscaler.dashboard.admin import AdminSources, start_admin
 from autoscaler.dashboard.admin_token import AdminToken
 from autoscaler.fit_process import FitProcesses
 from autoscaler.platforms.keda import Keda, KedaServer
+from autoscaler.proxy.access_log import AccessLog
 from autoscaler.proxy.grpc.routes import GrpcRoute
 from autoscaler.proxy.grpc.server import GrpcServer
 from autoscaler.proxy.server import PoolRoute, ProxyServer
@@ -30,6 +32,8 @@ from autoscaler.telemetry.exposition import Metrics
 from autoscaler.telemetry.gpu_metrics import gpu_metrics
 from autoscaler.telemetry.gpu_watch import GpuWatch
 from autoscaler.telemetry.history import History
+from autoscaler.telemetry.ledger_watch import ledger_metrics
+from autoscaler.telemetry.live_request import LiveRequest
 from autoscaler.telemetry.loop_lag import LoopLag
 from autoscaler.telemetry.signal_metrics import signal_metrics
 from autoscaler.telemetry.status import Status
@@ -87,22 +91,25 @@ class _Program:
             Pool(pool, settings.control, history, metrics, self._clock, fits)
             for pool in settings.pools.values()
         ]
-        routes = [PoolRoute(pool.drive, pool.settings.route) for pool in self._pools]
+        routes = [
+            PoolRoute(pool.drive, pool.settings.route, pool.models, pool.batching) for pool in self._pools
+        ]
         gate, tenant_files = self._gate()
         metrics.show(gate.counts.collect)
         if tested := [pool for pool in self._pools if pool.settings.signals]:
             metrics.show(lambda: signal_metrics({pool.name: pool.signals.signals for pool in tested}))
-        self._proxy = ProxyServer(settings.proxy, routes, self._clock, gate)
+            metrics.show(lambda: ledger_metrics({pool.name: pool.ledger.findings for pool in tested}))
+        self._proxy = ProxyServer(settings.proxy, routes, self._clock, gate, self._grpc_calls)
         await self._proxy.start()
         undo.push_async_callback(self._proxy.stop)
-        await self._start_grpc(undo, gate)
+        await self._start_grpc(undo, gate, self._proxy.access_log)
         await self._start_keda(undo)
         sources = AdminSources(
             status=lambda: self._status(lag),
             decisions=lambda pool, limit: history.decisions(pool, limit=limit),
             not_ready=self._not_ready,
             metrics=metrics.render,
-            requests=self._proxy.live,
+            requests=self._live,
         )
         access = settings.admin_access
         token = None if access.token_file is None else AdminToken(access.token_file)
@@ -113,7 +120,7 @@ class _Program:
         undo.callback(looking.cancel)
         log.info("listening", data=f"{settings.proxy.host}:{self._proxy.port}", admin=str(settings.admin))
 
-    async def _start_grpc(self, undo: AsyncExitStack, gate: TenantGate) -> None:
+    async def _start_grpc(self, undo: AsyncExitStack, gate: TenantGate, access_log: AccessLog | None) -> None:
         """Listen for gRPC if a pool speaks it."""
         routes = [
             GrpcRoute(
@@ -127,7 +134,7 @@ class _Program:
         ]
         if not routes:
             return
-        self._grpc = GrpcServer(self._settings.grpc, routes, self._clock, gate)
+        self._grpc = GrpcServer(self._settings.grpc, routes, self._clock, gate, access_log)
         await self._grpc.start()
         undo.push_async_callback(self._grpc.stop)
         log.info("listening for gRPC", data=f"{self._settings.grpc.host}:{self._grpc.port}")
@@ -170,6 +177,8 @@ class _Program:
             async with asyncio.TaskGroup() as group:
                 for pool in self._pools:
                     group.create_task(_start_and_control(pool), name=f"pool {pool.name}")
+                    if pool.models is not None:
+                        group.create_task(pool.models.run(), name=f"models of {pool.name}")
                     if pool.settings.signals:
                         group.create_task(pool.signals.run(), name=f"signals of {pool.name}")
         except ExceptionGroup as group_error:
@@ -183,6 +192,15 @@ class _Program:
         for task in (draining, again):
             task.cancel()
         await asyncio.gather(draining, again, return_exceptions=True)
+
+    def _grpc_calls(self, pool: str) -> Counter[str]:
+        """Count the calls over gRPC to the replicas of a pool, by replica id."""
+        return Counter() if self._grpc is None else self._grpc.live_calls(pool)
+
+    def _live(self) -> list[LiveRequest]:
+        """Say where every request of both listeners stands, the oldest first."""
+        live = [each for listener in (self._proxy, self._grpc) if listener for each in listener.live()]
+        return sorted(live, key=lambda each: -each.age)
 
     def _not_ready(self) -> list[str]:
         """Why requests are not welcome now."""

@@ -8,6 +8,7 @@ from autoscaler.control_loop import ControlState
 from autoscaler.domain import Fleet
 from autoscaler.telemetry.status import (
     DecisionStatus,
+    DisagreementStatus,
     ForecastStatus,
     ObjectiveStatus,
     OccupancyStatus,
@@ -57,6 +58,11 @@ def pool_status(pool: Pool, now: float) -> PoolStatus:
         cold_start_p90=state.fleet.cold_start_p90 if state else nan,
         slots_leaked=ledger.slots_leaked,
         ledger_difference=ledger.ledger_difference,
+        tokens=pool.tokens.summary(now),
+        disagreements=tuple(
+            DisagreementStatus(found.replica, found.diagnosis.value, found.requests, found.text)
+            for found in pool.ledger.findings
+        ),
     )
 
 
@@ -76,7 +82,7 @@ def _replicas(state: ControlState | None, fleet: Fleet | None) -> ReplicasStatus
     if fleet is None:
         return ReplicasStatus(desired=0, starting=0, ready=0, draining=0)
     desired = state.decision.desired if state else fleet.ordered
-    return ReplicasStatus(desired, fleet.starting, fleet.ready, fleet.draining)
+    return ReplicasStatus(desired, fleet.starting, fleet.ready, fleet.draining, fleet.asleep)
 
 
 def _occupancy(state: ControlState | None) -> OccupancyStatus:

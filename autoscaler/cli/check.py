@@ -14,6 +14,7 @@ from rich.text import Text
 from autoscaler.cli.findings import Finding, Level
 from autoscaler.cli.probe_access import probe_access
 from autoscaler.cli.probe_files import probe_folder, probe_history
+from autoscaler.cli.probe_grpc_ports import probe_grpc_ports
 from autoscaler.cli.probe_kubernetes import probe_kubernetes
 from autoscaler.cli.probe_machine import probe_command, probe_gpus
 from autoscaler.cli.probe_network import probe_address, probe_servers
@@ -73,6 +74,7 @@ async def probe(settings: Settings) -> list[Finding]:
     if settings.speaks_to_keda:
         findings.append(probe_address("keda.listen", Address(settings.keda.host, settings.keda.port)))
     findings += probe_access(settings)
+    findings += probe_grpc_ports(settings)
     for pool in settings.pools.values():
         findings += await _probe_pool(pool, settings.history)
     return findings

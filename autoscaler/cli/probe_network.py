@@ -53,7 +53,7 @@ async def probe_servers(pool: PoolSettings, platform: StaticOptions) -> list[Fin
 async def probe_urls(pool: PoolSettings, urls: Sequence[str]) -> list[Finding]:
     """Ask every server at the same time whether it is ready; one that is not may come later."""
     try:
-        server = model_server(pool.server, pool.route.tls)
+        server = model_server(pool.server, pool.route.tls, grpc_tls=pool.grpc_tls)
     except UsageError:  # a certificate cannot be used, which is told where it is named
         return []
     try:
@@ -89,6 +89,8 @@ def _asked(pool: PoolSettings) -> str:
     match pool.server.kind:
         case "plain_http":
             return f"no 2xx from GET {pool.server.ready_path}; start it, or set server.ready_path"
+        case "triton" if pool.server.probe_over == "grpc":
+            return "ServerReady over gRPC was not answered with yes; start it, or set server.grpc_port"
         case "triton":
             of_model = f" and /v2/models/{pool.server.model}/ready" if pool.server.model else ""
             return f"no 2xx from GET /v2/health/ready{of_model}; start it, or set server.kind"

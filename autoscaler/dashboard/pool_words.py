@@ -18,6 +18,8 @@ def replicas_in_words(pool: PoolStatus) -> Text:
         words.append(f", {replicas.starting} starting", LATE)
     if replicas.draining:
         words.append(f", {replicas.draining} draining", QUIET)
+    if replicas.asleep:
+        words.append(f", {replicas.asleep} asleep", QUIET)
     return words
 
 
@@ -74,6 +76,26 @@ def requests_in_words(pool: PoolStatus) -> Text:
     return words
 
 
+def tokens_in_words(pool: PoolStatus) -> Text:
+    """Say how many tokens come, and how fast; of a pool of language models."""
+    tokens = pool.tokens
+    words = Text(f"{rate(tokens.rate_out)} out").append(f", {rate(tokens.rate_in)} in", QUIET)
+    if tokens.estimated > 0:
+        words.append(f", {percent(tokens.estimated)} of the answers estimated", QUIET)
+    if not math.isnan(tokens.first_token_p95):
+        words.append(f"; the first after {duration(tokens.first_token_p95)} (p95)", QUIET)
+    if not math.isnan(tokens.per_token_p50):
+        words.append(f", then each {duration(tokens.per_token_p50)}", QUIET)
+    return words
+
+
+def disagreements_in_words(pool: PoolStatus) -> Text:
+    """Say which servers hold more or fewer requests than was sent to them; of a pool that has some."""
+    first, more = pool.disagreements[0], len(pool.disagreements) - 1
+    words = Text(f"{first.diagnosis}: {first.replica} {first.text}", BAD)
+    return words.append(f", and {count(more, 'more server')}", BAD) if more else words
+
+
 def facts(pool: PoolStatus) -> list[str]:
     """Tell a pool in short facts, the most important first and the last decision last."""
     name, wait = wait_that_counts(pool)
@@ -87,5 +109,7 @@ def facts(pool: PoolStatus) -> list[str]:
         f"busy {percent(pool.occupancy.last_interval)}",
         f"{name} {duration(wait)}",
         f"queue {pool.queue_depth}",
+        *([f"{count(len(pool.disagreements), 'server')} disagree"] if pool.disagreements else []),
+        *([] if math.isnan(pool.tokens.rate_out) else [f"tokens {rate(pool.tokens.rate_out)}"]),
         "no decision yet" if pool.last_decision is None else pool.last_decision.sentence,
     ]

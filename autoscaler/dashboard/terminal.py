@@ -9,6 +9,7 @@ Calm: the page changes by whole columns, and colour says only good (green), on i
 (red).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,12 +32,14 @@ from autoscaler.dashboard.bars import (
 from autoscaler.dashboard.charts import AREA, arrivals_chart, fleet_chart, occupancy_chart
 from autoscaler.dashboard.past import measured, pool_of
 from autoscaler.dashboard.pool_words import (
+    disagreements_in_words,
     facts,
     objective_in_words,
     occupancy_in_words,
     queue_in_words,
     replicas_in_words,
     requests_in_words,
+    tokens_in_words,
     waits_in_words,
 )
 from autoscaler.dashboard.words import count, duration
@@ -133,6 +136,10 @@ def _bars(history: Sequence[Status], pool: PoolStatus, width: int) -> Renderable
         ("objective", objective_in_words(pool), None),
         ("requests", requests_in_words(pool), None),
     ]
+    if not math.isnan(pool.tokens.rate_out):
+        rows.append(("tokens", tokens_in_words(pool), None))
+    if pool.disagreements:
+        rows.append(("ledger", disagreements_in_words(pool), None))
     lines = []
     for label, graphic, words in rows:
         line = Text.assemble((f"{label:<{_LABEL_WIDTH}}", QUIET), graphic, no_wrap=True, overflow="ellipsis")

@@ -14,6 +14,9 @@ from math import inf
 from autoscaler.dispatch.learned_line import LearnedLine
 from autoscaler.domain import Mergeable
 
+SHORTEST = 0.001
+"""No limit of a batch's time is shorter [s]: an objective may ask that nobody waits at all."""
+
 _BUCKETS_MAX = 256
 """Lines of so many buckets are remembered, those used last [1]."""
 

@@ -15,7 +15,7 @@ from autoscaler.tls import ClientTls, client_context, watch
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back to a GET."""
+    """What came back."""
 
     status: int
     body: bytes
@@ -27,7 +27,7 @@ class Answer:
 
 
 class HttpProbe:
-    """Asks with GET; whatever goes wrong, there was no answer.
+    """Asks; whatever goes wrong, there was no answer.
 
     Parameters
     ----------
@@ -49,14 +49,11 @@ class HttpProbe:
 
     async def get(self, url: str) -> Answer | None:
         """Return the answer to GET `url`, or None if none came in time."""
-        if self._closed:
-            return None
-        self._certificates.look()
-        try:
-            async with self._open_session().get(url, allow_redirects=False) as response:
-                return Answer(response.status, await response.read())
-        except (aiohttp.ClientError, OSError, ValueError):  # TimeoutError is an OSError
-            return None
+        return await self._ask("GET", url, None, None)
+
+    async def post(self, url: str, body: bytes, patience: float | None = None) -> Answer | None:
+        """Return the answer to POST `url` with JSON, or None; `patience` [s] where it may take longer."""
+        return await self._ask("POST", url, body, patience)
 
     async def succeeds(self, url: str) -> bool:
         """Whether GET `url` is answered with 2xx."""
@@ -68,6 +65,21 @@ class HttpProbe:
         self._closed = True
         if self._session is not None:
             await self._session.close()
+
+    async def _ask(self, method: str, url: str, body: bytes | None, patience: float | None) -> Answer | None:
+        if self._closed:
+            return None
+        self._certificates.look()
+        limit = self._timeout if patience is None else aiohttp.ClientTimeout(total=patience)
+        form = None if body is None else {"Content-Type": "application/json"}
+        session = self._open_session()
+        try:
+            async with session.request(
+                method, url, data=body, headers=form, timeout=limit, allow_redirects=False
+            ) as response:
+                return Answer(response.status, await response.read())
+        except (aiohttp.ClientError, OSError, ValueError):  # TimeoutError is an OSError
+            return None
 
     def _open_session(self) -> aiohttp.ClientSession:
         # Made at the first question, because a session belongs to the event loop that runs then.

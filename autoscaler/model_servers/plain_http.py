@@ -29,6 +29,10 @@ class PlainHttp:
         """Whether the server at base URL `url` answers `ready_path` with 2xx."""
         return await self._probe.succeeds(url + self._path)
 
+    async def slots(self, url: str) -> int | None:
+        """Return None: it has no configuration that could be asked for."""
+        return None
+
     async def close(self) -> None:
         """Let go of the HTTP session."""
         await self._probe.close()

@@ -1,8 +1,11 @@
 """Makes the options of every part from a file that was found right."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from autoscaler.control_loop import ControlOptions
+from autoscaler.dispatch import DispatchOptions
+from autoscaler.dispatch.batching import SHORTEST, BatchOptions
 from autoscaler.domain import Objective
 from autoscaler.platforms.keda.options import KedaServerOptions
 from autoscaler.platforms.local_process.options import LocalOptions
@@ -14,6 +17,7 @@ from autoscaler.settings.schema import (
     ACT,
     FileSection,
     LocalPlatform,
+    OpenAIServer,
     PoolSection,
     StaticPlatform,
     TritonServer,
@@ -108,9 +112,10 @@ def _pool(name: str, pool: PoolSection, state_dir: Path) -> PoolSettings:
             first_byte_timeout=pool.timeouts.first_byte,
             idle_timeout=pool.timeouts.idle,
             tls=pool.tls.options,
+            reads_tokens=isinstance(pool.server, OpenAIServer),
         ),
         queue=pool.queue.options,
-        dispatch=pool.dispatch.options(hedges=pool.route.hedge),
+        dispatch=_dispatch(pool),
         server=_server(pool),
         slots_per_replica=pool.slots_per_replica,
         objective=Objective(
@@ -128,8 +133,24 @@ def _pool(name: str, pool: PoolSection, state_dir: Path) -> PoolSettings:
 
 
 def _server(pool: PoolSection) -> ServerOptions:
-    grpc_port = pool.server.grpc_port if isinstance(pool.server, TritonServer) else None
-    return ServerOptions(**pool.server.model_dump(exclude={"grpc_port"}), grpc_port=grpc_port)
+    server = pool.server
+    if not isinstance(server, TritonServer):
+        return ServerOptions(**server.model_dump())
+    batching = {"batching", "batch_rows_max", "batch_time_max", "batch_check"}
+    return ServerOptions(
+        **server.model_dump(exclude={"grpc_port", *batching}),
+        grpc_port=server.grpc_port,
+        batching=server.batching_options,
+    )
+
+
+def _dispatch(pool: PoolSection) -> DispatchOptions:
+    """Return the options; a batch shall take no longer than who just missed it may wait."""
+    options = pool.dispatch.options(hedges=pool.route.hedge)
+    if not isinstance(pool.server, TritonServer):
+        return options
+    time_max = pool.server.batch_time_max or max(pool.objective.wait, SHORTEST)
+    return replace(options, batching=BatchOptions(time_max))
 
 
 def _speaks_grpc(pool: PoolSection, platform: PlatformOptions) -> bool:

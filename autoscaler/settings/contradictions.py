@@ -50,6 +50,7 @@ def note_contradictions(document: Document) -> None:
     _note_pool_names(document)
     _note_same_address(document)
     _note_same_route(document)
+    _note_same_model(document)
     _note_servers(document)
     _note_control_interval(document)
     for name in _pools(document):
@@ -121,9 +122,40 @@ def _note_same_route(document: Document) -> None:
         if prefix is None:
             continue
         first = first_with.setdefault(prefix.rstrip("/"), name)
-        if first != name:
+        if first != name and not all(_models(document, each) for each in (first, name)):
             fault = f"got {prefix}, which pool {first} has too"
-            document.note(path, fault, "", f"give each pool a prefix of its own, such as /{name}")
+            remedy = f"give each pool a prefix of its own, such as /{name}"
+            if all(_is_openai(document, each) for each in (first, name)):
+                remedy += ", or name the model of each (server.model), by which it is then chosen"
+            document.note(path, fault, "", remedy)
+
+
+def _note_same_model(document: Document) -> None:
+    """Find a model by whose name two pools of one prefix would be chosen."""
+    first_with: dict[tuple[str, str], str] = {}
+    for name in _pools(document):
+        prefix = _value(document, ("pools", name, "route", "prefix")) or ""
+        for path, model in _models(document, name):
+            first = first_with.setdefault((prefix.rstrip("/"), model), name)
+            if first != name:
+                fault = f"got {model}, which pool {first} has too, at the same prefix"
+                document.note(path, fault, "", "give each model to one pool, or each pool a prefix of its own")
+
+
+def _is_openai(document: Document, pool: str) -> bool:
+    return document.at(("pools", pool, "server", "kind")) == "openai"
+
+
+def _models(document: Document, pool: str) -> list[tuple[KeyPath, str]]:
+    """Return the names by which a pool of language models is chosen, and where they are written."""
+    if not _is_openai(document, pool):
+        return []
+    server: KeyPath = ("pools", pool, "server")
+    more = document.at((*server, "models"))
+    places: list[KeyPath] = [(*server, "model")]
+    places += [(*server, "models", at) for at in range(len(more) if isinstance(more, list) else 0)]
+    models = [(path, document.at(path)) for path in places]
+    return [(path, model) for path, model in models if isinstance(model, str) and model != "none"]
 
 
 def _note_servers(document: Document) -> None:

@@ -3,15 +3,24 @@
 from autoscaler.model_servers.openai import OpenAI
 from autoscaler.model_servers.plain_http import PlainHttp
 from autoscaler.model_servers.triton import Triton
+from autoscaler.settings.grpc_port import BESIDE_HTTP
 from autoscaler.settings.settings import ServerOptions
 from autoscaler.tls import ClientTls
 
 
-def model_server(options: ServerOptions, tls: ClientTls | None = None) -> PlainHttp | Triton | OpenAI:
-    """Make it; close it when it is no longer asked."""
+def model_server(
+    options: ServerOptions, tls: ClientTls | None = None, *, grpc_tls: bool = False
+) -> PlainHttp | Triton | OpenAI:
+    """Make it; close it when it is no longer asked. With `grpc_tls` its gRPC port wants TLS, too."""
     match options.kind:
+        case "triton" if options.probe_over == "grpc":
+            target_of = (options.grpc_port or BESIDE_HTTP).target
+            tls_of_grpc = tls if grpc_tls else None
+            return Triton.over_grpc(
+                target_of, options.model, options.probe_timeout, tls_of_grpc, load_model=options.load_model
+            )
         case "triton":
-            return Triton(options.model, options.probe_timeout, tls)
+            return Triton(options.model, options.probe_timeout, tls, load_model=options.load_model)
         case "openai":
             return OpenAI(options.model, options.probe_timeout, tls)
         case _:

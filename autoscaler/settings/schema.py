@@ -17,6 +17,7 @@ from autoscaler.model_servers.triton import Triton
 from autoscaler.platforms.keda.options import KedaServerOptions
 from autoscaler.platforms.local_process.options import LocalOptions
 from autoscaler.platforms.static import StaticOptions
+from autoscaler.proxy.batch.options import BatchingOptions, Mode
 from autoscaler.proxy.grpc.options import GrpcOptions
 from autoscaler.proxy.options import ProxyOptions, RouteOptions
 from autoscaler.proxy.tenants.options import TenantOptions
@@ -41,6 +42,7 @@ from autoscaler.settings.values import (
     OrNone,
     Share,
     Size,
+    Switch,
     Text,
     Url,
     UrlPath,
@@ -50,6 +52,7 @@ from autoscaler.tls import ClientTls, ServerTls
 from autoscaler.units import Address
 
 ACT, RECOMMEND = "act", "recommend"
+HTTP, GRPC = "http", "grpc"
 FILE = OrNone(FilePath())
 SOME_TIME = Duration(least=0.001)
 """For what must take some time."""
@@ -170,6 +173,28 @@ class TritonServer(Section):
     model: Annotated[str | None, OrNone(Text())] = default(Triton, "model")
     probe_timeout: Annotated[float, SOME_TIME] = default(Triton, "timeout")
     grpc_port: Annotated[GrpcPort | None, OrNone(GrpcPortKind())] = BESIDE_HTTP
+    probe_over: Annotated[str, Choice((HTTP, GRPC))] = HTTP
+    load_model: Annotated[bool, YesNo()] = default(Triton, "load_model")
+    batching: Annotated[Mode, Switch("auto")] = default(BatchingOptions, "mode")
+    batch_rows_max: Annotated[int | None, OrNone(Count(least=1))] = default(BatchingOptions, "rows_max")
+    batch_time_max: Annotated[float | None, OrNone(SOME_TIME)] = None
+    batch_check: Annotated[float, Share()] = default(BatchingOptions, "check_ratio")
+
+    @property
+    def batching_options(self) -> BatchingOptions:
+        """Return the options of batching."""
+        return BatchingOptions(self.batching, self.batch_rows_max, self.batch_check)
+
+    def check(self) -> None:
+        """Raise ValueError if the values do not go together."""
+        if self.load_model and self.model is None:
+            raise ValueError(
+                "load_model is true, and no model is named; name it as model, or remove load_model"
+            )
+        if self.probe_over == GRPC and self.grpc_port is None:
+            raise ValueError(
+                "probe_over is grpc, and grpc_port is none; say where they take gRPC, or probe over http"
+            )
 
 
 class OpenAIServer(Section):
@@ -177,6 +202,7 @@ class OpenAIServer(Section):
 
     kind: Literal["openai"]
     model: Annotated[str | None, OrNone(Text())] = default(OpenAI, "model")
+    models: tuple[Annotated[str, Text()], ...] = ()
     probe_timeout: Annotated[float, SOME_TIME] = default(OpenAI, "timeout")
 
 
@@ -254,6 +280,7 @@ class LocalPlatform(Section):
     drain_max: Annotated[float, Duration()] = default(LocalOptions, "drain_max")
     stop_grace: Annotated[float, Duration()] = default(LocalOptions, "stop_grace")
     cold_start_initial: Annotated[float, SOME_TIME] = default(LocalOptions, "cold_start_initial")
+    sleepers_max: Annotated[int, Count()] = default(LocalOptions, "sleepers_max")
     log_max: Annotated[int, Size(least=1)] = default(LocalOptions, "log_bytes_max")
 
     def options(self, slots_per_replica: int, state_dir: Path) -> LocalOptions:
@@ -291,6 +318,15 @@ class PoolSection(Section):
         StaticPlatform | LocalPlatform | RemotePlatform,
         Field(discriminator="kind", examples=["{kind: static, urls: [http://127.0.0.1:9001]}"]),
     ]
+
+    def check(self) -> None:
+        """Raise ValueError if the platform asks of the servers what their kind cannot do."""
+        sleepers = self.platform.sleepers_max if isinstance(self.platform, LocalPlatform) else 0
+        if sleepers and not isinstance(self.server, OpenAIServer):
+            raise ValueError(
+                f"platform.sleepers_max is {sleepers}, and servers of kind {self.server.kind} "
+                "cannot sleep; set it to 0, or server.kind to openai if they are vLLM"
+            )
 
 
 class FileSection(Section):

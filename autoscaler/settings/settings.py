@@ -15,6 +15,7 @@ from autoscaler.platforms.kubernetes.options import KubernetesOptions
 from autoscaler.platforms.local_process.options import LocalOptions
 from autoscaler.platforms.static import StaticOptions
 from autoscaler.platforms.webhook.options import WebhookOptions
+from autoscaler.proxy.batch.options import BatchingOptions
 from autoscaler.proxy.grpc.options import GrpcOptions
 from autoscaler.proxy.options import ProxyOptions, RouteOptions
 from autoscaler.proxy.tenants.options import TenantOptions
@@ -39,8 +40,16 @@ class ServerOptions:
     """Of a plain HTTP server: the path that answers 2xx when it is ready."""
     model: str | None = None
     """Of Triton and OpenAI servers: the model that must be ready too; None asks only the server."""
+    models: tuple[str, ...] = ()
+    """Of OpenAI servers: other names that they are asked by, such as those of adapters."""
     grpc_port: GrpcPort | None = None
     """Of Triton servers that somebody else runs: where they take gRPC; None if they do not."""
+    probe_over: str = "http"
+    """Of Triton servers: `grpc` asks at their gRPC port, for those whose HTTP port is closed."""
+    load_model: bool = False
+    """Of Triton servers: have them load the model, should they have it and not have loaded it."""
+    batching: BatchingOptions | None = None
+    """Of Triton servers: whether requests are merged for them, and how."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,6 +131,21 @@ class Listening(Kind):
 
 
 @dataclass(frozen=True, slots=True)
+class Switch(Kind):
+    """`on`, `off`, or one more word; YAML reads the first two as true and false."""
+
+    other: str
+
+    def read(self, given: Any) -> str:
+        if isinstance(given, bool):
+            return "on" if given else "off"
+        words = (self.other, "on", "off")
+        if given not in words:
+            raise not_allowed(f"one of {', '.join(words)}")
+        return str(given)
+
+
+@dataclass(frozen=True, slots=True)
 class Choice(Kind):
     """One word of several."""
 

@@ -17,24 +17,41 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from autoscaler.domain import STANDARD, Decision, DropReason, Fleet, Observation, Outcome, Request, ScaleTo, TokenUse
+from autoscaler.domain import (
+    STANDARD,
+    Decision,
+    DropReason,
+    Fleet,
+    Observation,
+    Outcome,
+    Request,
+    ScaleTo,
+    TokenUse,
+)
 from autoscaler.telemetry.gauges import gauges
 from autoscaler.telemetry.status import Status
 from autoscaler.telemetry.token_metrics import TokenMetrics
 
 _WAIT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600)
 _SERVICE_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600)
+_BATCH_BUCKETS = (2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
 class PoolMetrics:
     """Counts and times the requests of one pool; implements `ports.RequestListener`."""
 
     def __init__(
-        self, pool: str, waiting_time: Histogram, service_time: Histogram, tokens: TokenMetrics
+        self,
+        pool: str,
+        waiting_time: Histogram,
+        service_time: Histogram,
+        batch_size: Histogram,
+        tokens: TokenMetrics,
     ) -> None:
         self._pool = pool
         self._waiting_time = waiting_time
         self._service_time = service_time
+        self._batch_size = batch_size
         self._tokens = tokens
         self._requests = {(STANDARD, outcome): 0 for outcome in Outcome}
 
@@ -60,6 +77,10 @@ class PoolMetrics:
     def answered(self, request: Request, use: TokenUse, now: float) -> None:
         """Count its tokens, and time them."""
         self._tokens.add(self._pool, request, use)
+
+    def batched(self, rows: int) -> None:
+        """Several requests were merged into one call, of so many rows."""
+        self._batch_size.observe(rows)
 
     def outcomes(self) -> dict[Outcome, int]:
         """Return how many ended in each way so far, of all classes together [requests]."""
@@ -91,9 +112,14 @@ class Metrics(Collector):
         self._registry = CollectorRegistry()
         waiting = self._histogram("waiting_time_seconds", "From arrival to a slot.", _WAIT_BUCKETS)
         service = self._histogram("service_time_seconds", "In a slot, whatever the answer.", _SERVICE_BUCKETS)
+        batches = self._histogram(
+            "batch_size", "Rows of each call that serves several requests.", _BATCH_BUCKETS
+        )
         self._tokens = TokenMetrics(self._registry)
         self._pools = {
-            pool: PoolMetrics(pool, waiting.labels(pool), service.labels(pool), self._tokens)
+            pool: PoolMetrics(
+                pool, waiting.labels(pool), service.labels(pool), batches.labels(pool), self._tokens
+            )
             for pool in pools
         }
         self._decisions: Counter[tuple[str, str, str]] = Counter()

@@ -116,16 +116,16 @@ def test_from_one_on_a_limit_grows_by_doubling():
     assert limits[-1] == 40  # 20 ms + 2 ms n = 100 ms
 
 
-def test_before_there_is_a_line_half_the_way_to_what_was_too_slow_is_gone():
+def test_before_there_is_a_line_one_goes_no_farther_than_towards_what_was_too_slow():
     line = a_line(law_of(0.0, 0.010), [4, 8] * SEEN_MIN)
     assert line.line is None
     assert line.largest_within(0.100, size_max=64) == 16  # both were quick enough
-    assert line.largest_within(0.050, size_max=64) == 6  # 4 was, 8 was not
-    assert line.largest_within(0.030, size_max=64) == 2  # not even 4 was
+    assert line.largest_within(0.060, size_max=64) == 6  # 4 was, 8 was not
+    assert line.largest_within(0.030, size_max=64) == 3  # not even 4 was
 
 
 def test_before_there_is_a_line_a_far_larger_size_that_was_too_slow_is_no_reason_to_grow_faster():
-    line = a_line(law_of(0.0, 0.010), [4, 100] * SEEN_MIN)
+    line = a_line({4: 0.040, 100: 0.051}.__getitem__, [4, 100] * SEEN_MIN)
     assert line.line is None
     assert line.largest_within(0.050, size_max=200) == 8
 
@@ -177,6 +177,14 @@ def test_hours_at_one_size_do_not_wash_out_the_slope():
     for number in range(5000):
         line.observe(16, law(16), now=40.0 + number * 0.3)
     assert line.line.beta == pytest.approx(0.002, rel=0.05)
+
+
+def test_the_newest_times_say_how_high_the_line_lies_and_the_old_ones_how_steep_it_is():
+    line, law = a_line(law_of(0.020, 0.002), [1, 2, 4, 8, 16] * 10), law_of(0.020, 0.002)
+    for number in range(400):
+        line.observe(16, 1.15 * law(16), now=3600.0 + number)  # a little slower, for an hour
+    assert line.seconds(16) == pytest.approx(1.15 * law(16), rel=0.01)
+    assert line.line.beta == pytest.approx(0.0025, rel=0.3)
 
 
 def test_what_is_too_old_is_forgotten():

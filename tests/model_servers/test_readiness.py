@@ -94,10 +94,63 @@ async def test_openai_is_ready_once_it_lists_the_model(upstream, models, is_read
     assert await asks(OpenAI(model="org/phi"), upstream.url) is is_ready
 
 
+async def test_openai_lists_its_models_and_says_which_adapt_another(upstream):
+    adapter = '{"id": "poet", "object": "model", "parent": "llama", "root": "/adapters/poet"}'
+    upstream.answers = {"/v1/models": (200, f'{{"data": [{{"id": "llama", "parent": null}}, {adapter}]}}')}
+    server = OpenAI()
+    listed = await server.models(upstream.url)
+    await server.close()
+    assert [(each.name, each.parent) for each in listed] == [("llama", None), ("poet", "llama")]
+    assert listed[1].said == adapter.encode()
+
+
+@pytest.mark.parametrize("answer", [(500, MODELS), (200, "[]"), (200, '{"data": [{"name": "x"}]}')])
+async def test_openai_that_lists_nothing_that_can_be_read_says_nothing(upstream, answer):
+    upstream.answers = {"/v1/models": answer}
+    server = OpenAI()
+    assert await server.models(upstream.url) is None
+    await server.close()
+
+
 async def test_openai_without_a_model_is_asked_for_health_only(upstream):
     upstream.answers = {"/health": (200, "")}
     assert await asks(OpenAI(), upstream.url)
     assert upstream.asked == ["/health"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "slots"),
+    [
+        ({"/props": (200, '{"total_slots": 16, "model_alias": "x"}')}, 16),  # llama.cpp
+        ({"/server_info": (200, '{"max_running_requests": 40, "internal_states": []}')}, 40),  # SGLang
+        (
+            {
+                "/props": (404, ""),
+                "/get_server_info": (
+                    200,
+                    """{"max_running_requests": null, "internal_states": [
+                       {"effective_max_running_requests_per_dp": 128, "memory_usage": {"weight": 1.0}},
+                       {"effective_max_running_requests_per_dp": 128}]}""",
+                ),
+            },
+            256,  # two schedulers
+        ),
+        ({"/props": (200, '{"total_slots": "many"}'), "/server_info": (200, "<html>")}, None),
+        ({"/props": (200, "{}")}, None),
+        ({}, None),  # vLLM
+        ({"/props": (0, "")}, None),  # silence is not asked twice
+    ],
+)
+async def test_openai_servers_tell_their_slots_as_far_as_they_do(upstream, answers, slots):
+    upstream.answers = answers
+    server = OpenAI(timeout=0.3)
+    assert await server.slots(upstream.url) == slots
+    await server.close()
+
+
+async def test_a_plain_http_server_tells_no_slots(upstream):
+    assert await PlainHttp().slots(upstream.url) is None
+    assert upstream.asked == []
 
 
 @pytest.mark.parametrize("kind", [PlainHttp, Triton, OpenAI])

@@ -42,6 +42,17 @@ def test_draining_replicas_come_back_before_new_ones_start_the_busiest_first():
     assert plan_fleet(members, desired=5, places=None) == FleetPlan(take_back=(2, 1), start=2)
 
 
+def test_sleepers_are_woken_after_draining_ones_came_back_and_before_new_ones_start():
+    members = [Member(0, State.ASLEEP), Member(1, State.DRAINING), Member(2, State.ASLEEP)]
+    assert plan_fleet(members, desired=1, places=4) == FleetPlan(take_back=(1,))
+    assert plan_fleet(members, desired=2, places=4) == FleetPlan(take_back=(1,), wake=(0,))
+    assert plan_fleet(members, desired=9, places=4) == FleetPlan(take_back=(1,), wake=(0, 2), start=1)
+
+
+def test_sleepers_are_none_of_those_that_are_ordered_and_do_not_end():
+    assert plan_fleet([ready(0), Member(1, State.ASLEEP)], desired=1, places=None) == FleetPlan()
+
+
 def test_draining_replicas_are_not_drained_again():
     assert plan_fleet([ready(0), Member(1, State.DRAINING)], desired=1, places=None) == FleetPlan()
 
@@ -96,5 +107,6 @@ def test_a_plan_never_overshoots_and_is_done_once_carried_out(members, desired, 
 
 def carried_out(members, plan):
     states = dict.fromkeys(plan.take_back, State.READY) | dict.fromkeys(plan.end, State.STOPPING)
+    states |= dict.fromkeys(plan.wake, State.STARTING)
     after = [Member(each.place, states.get(each.place, each.state), each.busy) for each in members]
     return after + [Member(100 + number, State.STARTING) for number in range(plan.start)]

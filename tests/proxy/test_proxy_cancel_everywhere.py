@@ -1,12 +1,6 @@
-"""The handling is cancelled at its k-th await, for every k there is: the ledger is exact each time.
-
-A step is one resumption of the handling's coroutine by the loop. The k-th time that it yields, its task is
-cancelled before anything else can happen: as if the client left, or the program ended, right then.
-"""
+"""The handling is cancelled at its k-th await, for every k there is: the ledger is exact each time."""
 
 import asyncio
-import types
-from collections.abc import Generator
 
 import pytest
 
@@ -15,6 +9,7 @@ from autoscaler.proxy.idempotency_options import IdempotencyOptions
 from autoscaler.proxy.options import ProxyOptions, RouteOptions
 from tests.fakes.client import Client
 from tests.fakes.front import Front, front
+from tests.fakes.stepper import Stepper
 from tests.fakes.upstream import Received, Upstream, UpstreamWire
 
 KIB = 1024
@@ -22,31 +17,6 @@ OPTIONS = ProxyOptions(
     port=0, body_spool_bytes=16 * KIB, read_buffer_bytes=8 * KIB, linger=0.05,
     idempotency=IdempotencyOptions(patience=0.0),
 )  # fmt: skip
-
-
-class Stepper:
-    """Cancels what it runs at its k-th await; remembers how many awaits there were."""
-
-    def __init__(self, at: int, *, cut: bool) -> None:
-        self.at = at
-        self.cut = cut
-        self.steps = 0
-
-    @types.coroutine
-    def run(self, handling: Handling, coroutine: object) -> Generator[object, object, object]:
-        given, error = None, None
-        while True:
-            try:
-                waited_for = coroutine.throw(error) if error is not None else coroutine.send(given)
-            except StopIteration as done:
-                return done.value
-            self.steps += 1
-            if self.steps == self.at:
-                handling.cut() if self.cut else asyncio.current_task().cancel()
-            try:
-                given, error = (yield waited_for), None
-            except BaseException as thrown:
-                given, error = None, thrown
 
 
 async def answers_in_pieces(wire: UpstreamWire, request: Received) -> None:

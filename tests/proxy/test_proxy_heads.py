@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from autoscaler.domain import DropReason
 from autoscaler.proxy.answers import Refusal, answer, dropped, error_event
-from autoscaler.proxy.headers import REQUEST_FIELDS_REPLACED, BadHead, end_to_end, origin_form, request_id
+from autoscaler.proxy.headers import REQUEST_FIELDS_REPLACED, BadHead, end_to_end, origin_form
 from autoscaler.proxy.options import ProxyOptions, RouteOptions
+from autoscaler.proxy.request_ids import RequestIds
 
 
 def passed_on(*raw: tuple[bytes, bytes]) -> list[tuple[str, str]]:
@@ -72,10 +73,9 @@ def test_a_target_without_a_path_here_is_refused(target):
 
 @given(st.text())
 def test_an_id_that_is_passed_on_can_stand_in_a_header(given_id):
-    passed = request_id(given_id, lambda: "own")
-    assert passed == "own" or (
-        passed == given_id and passed.isascii() and passed.isprintable() and len(passed) <= 128
-    )
+    passed = RequestIds().of(given_id)
+    assert passed.isascii() and passed.isprintable() and 0 < len(passed) <= 128
+    assert passed == given_id or len(passed) == 16
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import socket
 
 import pytest
 
+from autoscaler.proxy.call import Call
 from autoscaler.proxy.options import ProxyOptions, RouteOptions
-from autoscaler.proxy.upstream import Upstream as ProxyUpstream
 from autoscaler.proxy.upstream_connection import UpstreamConnection
 from tests.fakes.front import Front, front
 from tests.fakes.upstream import Received, Upstream, UpstreamWire, says, says_nothing
@@ -86,31 +86,25 @@ async def test_what_a_server_said_before_a_reset_is_read_whatever_fails_first():
     """The same, without the race: the write fails, and the answer is in the kernel, not in the program."""
     listener = socket.create_server(("127.0.0.1", 0))
     loop = asyncio.get_running_loop()
-    transport, protocol = await loop.create_connection(
-        lambda: UpstreamConnection(loop), "127.0.0.1", listener.getsockname()[1]
+    transport, connection = await loop.create_connection(
+        lambda: UpstreamConnection(None, 16 * KIB, None, None), "127.0.0.1", listener.getsockname()[1]
     )
-    protocol.set_response_params()
     server, _ = listener.accept()
+    call = Call(lambda over: None)
+    connection.ask(call, b"POST /x HTTP/1.1\r\nContent-Length: 9000000\r\n\r\n", None, chunked=False)
     transport.pause_reading()
     server.sendall(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")
-    transport.write(b"more of the upload")
     while not server.recv(1):
         await asyncio.sleep(0)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
     server.close()
     listener.close()
-    while protocol.is_connected():
+    while not transport.is_closing():
         transport.write(bytes(KIB))
         await asyncio.sleep(0.001)
     async with asyncio.timeout(5):
-        message, _ = await protocol.read()
-    assert message.code == 413
-
-
-async def test_connections_to_replicas_are_of_that_kind():
-    upstream = ProxyUpstream(ProxyOptions(), RouteOptions())
-    assert isinstance(upstream._session._connector._factory(), UpstreamConnection)
-    await upstream.close()
+        await call.head()
+    assert (call.status, call.whole) == (413, True)
 
 
 async def never_takes(proxy: Front, size: int) -> tuple[float, float]:
@@ -204,7 +198,7 @@ async def test_a_machine_without_descriptors_is_not_the_fault_of_a_replica(monke
 
     async with Upstream() as model, front(model.replica()) as proxy:
         with monkeypatch.context() as patch:
-            patch.setattr("aiohttp.connector.aiohappyeyeballs.start_connection", no_socket)
+            patch.setattr("aiohappyeyeballs.start_connection", no_socket)
             answer = await proxy.ask()
         assert (answer.status, answer.json["error"]["code"]) == (503, "no_descriptors")
         assert answer.head.get("X-Request-Executed") == "no"

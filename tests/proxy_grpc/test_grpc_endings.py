@@ -10,13 +10,14 @@ import pytest
 from autoscaler.clock import SystemClock
 from autoscaler.dispatch import DispatchOptions, QueueOptions
 from autoscaler.dispatch.affinity import AffinityOptions
+from autoscaler.dispatch.priority_class import PriorityClass
 from autoscaler.domain import Outcome
 from autoscaler.errors import PortTaken
 from autoscaler.ports import Replica
 from autoscaler.proxy.affinity_key import AffinityKeyOptions
 from autoscaler.proxy.grpc.options import GrpcOptions
 from autoscaler.proxy.options import RouteOptions
-from tests.fakes.kserve import KServe, asks_for, grpc_front, works_for_ever
+from tests.fakes.kserve import KServe, asks_for, echoes, grpc_front, works_for_ever
 
 REQUEST = asks_for("embed", b"x" * 100)
 
@@ -446,6 +447,62 @@ async def test_metadata_says_how_urgent_a_call_is():
             await front.until(waiting=len(calls) - 1)
         await asyncio.gather(*calls)
     assert order == [b"0", b"a", b"3", b"7"]
+
+
+# -- stopped for a more urgent call
+
+PREEMPTING = QueueOptions(
+    classes=(PriorityClass("people", 1, preempts=True), PriorityClass("batch", 2, preemptible=True))
+)
+BATCH = RouteOptions(priority_class="batch")
+URGENT = (("priority", "u=0"),)
+
+
+async def test_a_call_without_an_answer_is_stopped_for_a_more_urgent_one_and_made_again():
+    async with (
+        KServe(works_for_ever) as server,
+        grpc_front(server.replica(), queue=PREEMPTING, route=BATCH) as front,
+    ):
+        batch = front.call(asks_for("m", b"batch"))
+        stopped = await server.got(1)
+        server.script = echoes
+        assert await front.call(asks_for("m", b"people"), metadata=URGENT) == asks_for("m", b"people")
+        assert await batch == asks_for("m", b"batch")
+        assert stopped.was_cancelled
+        told = [call.message[-5:] for call in server.calls]
+        assert told == [b"batch", b"eople", b"batch"]
+        assert front.facts.outcomes == {Outcome.COMPLETED: 2}
+
+
+async def test_a_stream_is_not_stopped_for_anybody():
+    async with KServe() as server, grpc_front(server.replica(), queue=PREEMPTING, route=BATCH) as front:
+        stream = front.stream()
+        await stream.write(REQUEST)
+        assert await stream.read() == REQUEST
+        urgent = front.call(REQUEST, metadata=URGENT)
+        await front.until(waiting=1, busy=1)
+        await stream.write(REQUEST)
+        assert await stream.read() == REQUEST
+        await stream.done_writing()
+        assert await urgent == REQUEST
+
+
+@pytest.mark.parametrize("leaves", ["batch", "people"])
+async def test_who_leaves_while_slots_change_hands_leaves_nothing_behind(leaves):
+    async with (
+        KServe(works_for_ever) as server,
+        grpc_front(server.replica(), queue=PREEMPTING, route=BATCH) as front,
+    ):
+        batch = front.call(REQUEST)
+        await server.got(1)
+        people = front.call(REQUEST, metadata=URGENT)
+        await server.got(2)
+        await front.until(waiting=1, busy=1)
+        stays = people if leaves == "batch" else batch
+        (batch if leaves == "batch" else people).cancel()
+        await front.until(waiting=0)
+        await server.got(2 if leaves == "batch" else 3)
+        stays.cancel()
 
 
 async def test_t17_thousands_of_calls_leave_nothing_behind():

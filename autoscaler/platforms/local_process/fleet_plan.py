@@ -1,6 +1,7 @@
 """Which replicas to start, to take back from draining, and to end, so that the fleet has the wanted size.
 
-Up: a draining replica is ready at once and costs nothing, so those come back first. Down: what has done
+Up: a draining replica is ready at once and costs nothing, so those come back first; then those that sleep are
+woken, which is sooner than a start. Down: what has done
 the least work for its start goes first: replicas that only wait to be restarted, then starting ones, the
 youngest first, then ready ones, idle before busy. A replica that ends holds its place (and the memory of
 its GPU) until its last process is gone.
@@ -21,6 +22,8 @@ class State(StrEnum):
     READY = "ready"
     DRAINING = "draining"
     """It finishes what it holds; it can still be taken back."""
+    ASLEEP = "asleep"
+    """It finished what it held, and let its GPU go; it can be woken. It holds its place."""
     STOPPING = "stopping"
     """Its processes are being ended; counts as draining, but never comes back."""
 
@@ -47,6 +50,8 @@ class FleetPlan:
 
     take_back: tuple[int, ...] = ()
     """Places whose replica drains and shall not."""
+    wake: tuple[int, ...] = ()
+    """Places whose replica sleeps and shall not."""
     end: tuple[int, ...] = ()
     """Places whose replica shall go."""
     start: int = 0
@@ -75,8 +80,11 @@ def plan_fleet(members: Sequence[Member], desired: int, places: int | None) -> F
         (member for member in members if member.state is State.DRAINING), key=lambda member: -member.busy
     )
     back = tuple(member.place for member in draining[:missing])
+    missing -= len(back)
+    asleep = sorted(member.place for member in members if member.state is State.ASLEEP)
+    wake = tuple(asleep[:missing])
     room = missing if places is None else max(places - len(members), 0)
-    return FleetPlan(take_back=back, start=min(missing - len(back), room))
+    return FleetPlan(take_back=back, wake=wake, start=min(missing - len(wake), room))
 
 
 def free_place(taken: Collection[int], gpus: int, replicas_per_gpu: int) -> int | None:

@@ -59,6 +59,9 @@ class LocalOptions:
     """From SIGTERM to SIGKILL [s]."""
     cold_start_initial: float = 60.0
     """What a start is taken to last until one has been measured [s]."""
+    sleepers_max: int = 0
+    """So many replicas sleep instead of ending when fewer are wanted [1], and are woken when more are: for
+    servers that can (vLLM). Each keeps its weights in the memory of the machine, and its place."""
     log_dir: Path | None = None
     """Folder of what replicas print, for this pool alone; None is `logs` in `state_dir`."""
     log_bytes_max: int = 64 * 2**20
@@ -150,6 +153,8 @@ class LocalOptions:
         ):
             if getattr(self, name) <= 0:
                 raise ValueError(f"need {name} > 0 s, got {getattr(self, name)}")
+        if self.sleepers_max < 0:
+            raise ValueError(f"need sleepers_max >= 0, got {self.sleepers_max}")
         for name in ("drain_max", "stop_grace"):
             if getattr(self, name) < 0:
                 raise ValueError(f"need {name} >= 0 s, got {getattr(self, name)}")

@@ -28,7 +28,7 @@ from autoscaler.platforms.local_process.records import Records, ReplicaRecord
 from autoscaler.platforms.local_process.replica_process import ReplicaProcess
 from autoscaler.platforms.local_process.supervisor import Supervisor, Surroundings
 from autoscaler.platforms.local_process.view import ReplicaView, view_of
-from autoscaler.ports import Clock, ModelServer, ReplicaListener
+from autoscaler.ports import Clock, ModelServer, ReplicaListener, Sleeps
 from autoscaler.topology.read_machine import read_machine
 
 log = structlog.get_logger(__name__)
@@ -45,14 +45,24 @@ class LocalProcesses:
         How a replica is asked whether it can serve.
     clock : Clock or None
         The time; None is the machine's.
+    sleeper : Sleeps or None
+        How a replica is put to sleep and woken; None if its kind cannot sleep.
     """
 
-    def __init__(self, options: LocalOptions, server: ModelServer, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        options: LocalOptions,
+        server: ModelServer,
+        clock: Clock | None = None,
+        sleeper: Sleeps | None = None,
+    ) -> None:
         self._options = options
         self._server = server
         self._clock = clock or SystemClock()
         self._records = Records(options.state_dir)
         self._cold_starts = ColdStarts(options.cold_start_initial, options.state_dir / "cold_starts.json")
+        self._wakes = ColdStarts(options.cold_start_initial, options.state_dir / "wakes.json")
+        self._sleeper = sleeper
         self._around: Surroundings | None = None
         self._places: dict[int, Supervisor] = {}
         self._cores: Mapping[str, frozenset[int]] = {}
@@ -70,7 +80,15 @@ class LocalProcesses:
         self._records.open()
         await self._place_gpus()
         self._around = around = Surroundings(
-            self._options, self._server, listener, self._clock, self._cold_starts, self._new_process
+            self._options,
+            self._server,
+            listener,
+            self._clock,
+            self._cold_starts,
+            self._new_process,
+            self._sleeper,
+            self._wakes,
+            self._may_sleep,
         )
         found = await asyncio.to_thread(self._find_left)
         strangers = [process for process in found if not self._adopt(around, process)]
@@ -80,17 +98,24 @@ class LocalProcesses:
             *(supervisor.probed() for supervisor in adopted),
             *(process.end(self._options.stop_grace) for process in strangers),
         )
+        self._desired -= sum(supervisor.state is State.ASLEEP for supervisor in adopted)
 
     async def fleet(self) -> Fleet:
-        """Count the replicas: waiting to be restarted is starting, being ended is draining."""
+        """Count the replicas: waiting to be restarted is starting, being ended is draining.
+
+        While one sleeps, what a start takes is what waking takes, once that was measured.
+        """
         states = [supervisor.state for supervisor in self._places.values()]
+        asleep = states.count(State.ASLEEP)
+        lead = self._wakes if asleep and self._wakes.is_measured else self._cold_starts
         return Fleet(
             ready=states.count(State.READY),
             starting=states.count(State.STARTING) + states.count(State.BACKING_OFF),
             draining=states.count(State.DRAINING) + states.count(State.STOPPING),
             slots_per_replica=self._options.slots_per_replica,
-            cold_start_mean=self._cold_starts.mean,
-            cold_start_p90=self._cold_starts.p90,
+            cold_start_mean=lead.mean,
+            cold_start_p90=lead.p90,
+            asleep=asleep,
         )
 
     async def scale_to(self, replicas: int) -> None:
@@ -144,6 +169,11 @@ class LocalProcesses:
             self._options = grouped(self._options, machine)
             self._cores = cores_of(self._options, machine)
 
+    def _may_sleep(self) -> bool:
+        """Whether one more may: those that are asked to are counted too, for they hold memory already."""
+        asleep = sum(supervisor.state is State.ASLEEP for supervisor in self._places.values())
+        return asleep < self._options.sleepers_max
+
     def _lacks_room(self, replicas: int) -> bool:
         return self._options.places is not None and replicas > self._options.places
 
@@ -155,6 +185,8 @@ class LocalProcesses:
         plan = plan_fleet(members, self._desired, self._options.places)
         for place in plan.take_back:
             self._places[place].take_back()
+        for place in plan.wake:
+            self._places[place].wake()
         for place in plan.end:
             self._places[place].leave()
         for _ in range(plan.start):

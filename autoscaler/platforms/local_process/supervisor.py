@@ -1,13 +1,15 @@
 """Keeps one place of the fleet filled: starts a replica, watches it, starts it again after a failure.
 
     STARTING ──ready──▶ READY ──drain──▶ DRAINING ──idle, or drain_max──▶ STOPPING ──▶ gone
-       ▲  │               │ ▲               │  │                             ▲
-       │  └─failed─┐      │ └──take back────┘  └──────────failed─────────────┤
-       │           ▼      │                                                  │
-       └────── BACKING_OFF ◀─failed                  end (from any state) ───┘
+     ▲ ▲  │               │ ▲               │  │                             ▲
+     │ │  └─failed─┐      │ └──take back────┘  ├──────────failed─────────────┤
+     │ │           ▼      │                    │                             │
+     │ └────── BACKING_OFF ◀─failed            │     end (from any state) ───┘
+     └──wake──────── ASLEEP ◀──────────────────┘ idle, and may sleep
 
 One task is the whole life of the place. To end it is to cancel that task: wherever it stands, its
-`finally` ends the processes and reports the replica lost. Draining runs beside it and cancels it at last.
+`finally` ends the processes and reports the replica lost. Draining, falling asleep and waking run beside it,
+one after the other; what goes wrong there cancels it.
 """
 
 import asyncio
@@ -24,7 +26,7 @@ from autoscaler.platforms.local_process.options import LocalOptions
 from autoscaler.platforms.local_process.replica_log import ReplicaLog
 from autoscaler.platforms.local_process.replica_process import ReplicaProcess
 from autoscaler.platforms.local_process.watch import Watch
-from autoscaler.ports import Clock, ModelServer, Replica, ReplicaListener
+from autoscaler.ports import Clock, ModelServer, Replica, ReplicaListener, Sleeps
 
 DRAIN_POLL_INTERVAL = 0.1
 """Between two looks at the slots of a draining replica [s]."""
@@ -43,6 +45,12 @@ class Surroundings:
     cold_starts: ColdStarts
     new_process: Callable[[int], ReplicaProcess]
     """Makes the next incarnation for a place, with an id and a port of its own; not started yet."""
+    sleeper: Sleeps | None
+    """How a replica is put to sleep; None if it cannot be."""
+    wakes: ColdStarts
+    """How long waking takes: measured apart from starts."""
+    may_sleep: Callable[[], bool]
+    """Whether there is room for one more that sleeps."""
 
 
 class Supervisor:
@@ -69,7 +77,8 @@ class Supervisor:
         self._back_off = BackOff(around.options.restart_backoff_initial, around.options.restart_backoff_max)
         self._ordered_at = around.clock.now()
         self._ready_at: float | None = None
-        self._drain: asyncio.Task[None] | None = None
+        self._aside: asyncio.Task[None] | None = None
+        """Drains it, puts it to sleep, or wakes it."""
         self._probed = asyncio.Event()
         self.life = asyncio.create_task(self._live(adopted), name=f"replica in place {place}")
 
@@ -92,16 +101,23 @@ class Supervisor:
         self.state = State.DRAINING
         log.info("replica drains", replica=self.process.record.id)
         self._around.listener.replica_draining(self.process.record.id)
-        self._drain = asyncio.create_task(self._end_when_idle())
+        self._aside = asyncio.create_task(self._end_when_idle(self.process))
 
     def take_back(self) -> None:
         """Undo `leave` of one that still drains."""
-        if self.state is not State.DRAINING or self.process is None or self._drain is None:
+        if self.state is not State.DRAINING or self.process is None or self._aside is None:
             return
-        self._drain.cancel()
+        self._aside.cancel()
         self.state = State.READY
         log.info("replica is taken back from draining", replica=self.process.record.id)
         self._around.listener.replica_ready(self._as_replica(self.process))
+
+    def wake(self) -> None:
+        """Have one that sleeps ready again."""
+        if self.state is not State.ASLEEP or self.process is None or self._around.sleeper is None:
+            return
+        self.state, self._ordered_at = State.STARTING, self._around.clock.now()
+        self._aside = asyncio.create_task(self._wake_up(self.process, self._around.sleeper, self._aside))
 
     def end(self) -> None:
         """End it now, whatever it holds: SIGTERM, then SIGKILL; `life` is over when all is gone."""
@@ -143,8 +159,11 @@ class Supervisor:
         await watch.until_ready()
         if not process.is_adopted:
             around.cold_starts.measured(around.clock.now() - began)
-        self._now_ready(process)
-        await watch.until_failed(self._busy_slots)
+        if process.is_adopted and around.sleeper is not None and await around.sleeper.is_asleep(process.url):
+            self._found_asleep(process)
+        else:
+            self._now_ready(process)
+        await watch.until_failed(self._excuses)
 
     def _now_ready(self, process: ReplicaProcess) -> None:
         if self.state is not State.STARTING:  # its end was asked for while the answer was on its way
@@ -157,11 +176,20 @@ class Supervisor:
         self._around.listener.replica_ready(self._as_replica(process))
         self._probed.set()
 
+    def _found_asleep(self, process: ReplicaProcess) -> None:
+        """An earlier run put it to sleep."""
+        if not self._around.may_sleep():
+            self.end()
+        elif self.state is State.STARTING:
+            self.state = State.ASLEEP
+            log.info("replica is found asleep", replica=process.record.id)
+        self._probed.set()
+
     def _withdraw(self, process: ReplicaProcess) -> None:
         """Before the processes end: nobody sends to it any more, nobody waits for its first probe."""
         self._probed.set()
-        if self._drain is not None:
-            self._drain.cancel()
+        if self._aside is not None:
+            self._aside.cancel()
         self.state = State.BACKING_OFF if self.state in (State.STARTING, State.READY) else State.STOPPING
         if self._ready_at is not None:
             self._around.listener.replica_lost(process.record.id)
@@ -170,9 +198,8 @@ class Supervisor:
         """Tell loudly what happened; return the pause before the next start [s]."""
         ready_for = self._around.clock.now() - self._ready_at if self._ready_at is not None else 0.0
         pause = self._back_off.after_failure(ready_for)
-        when = (
-            f"after {ready_for:.3g} s of readiness" if self._ready_at is not None else "before it was ready"
-        )
+        when = "before it was ready" if self._ready_at is None else f"after {ready_for:.3g} s of readiness"
+        when = "asleep" if self.state is State.ASLEEP else when
         lines = self._log.last_lines()
         printed = f"; last lines of {self._log.path}: {' | '.join(lines)}" if lines else ""
         self.last_error = f"{process.record.id} {failure}, {when}{printed}"
@@ -187,7 +214,7 @@ class Supervisor:
         )
         return pause
 
-    async def _end_when_idle(self) -> None:
+    async def _end_when_idle(self, process: ReplicaProcess) -> None:
         drain_max = self._around.options.drain_max
         deadline = self._around.clock.now() + drain_max
         # The ledger is read, it does not report.
@@ -195,7 +222,44 @@ class Supervisor:
             await asyncio.sleep(DRAIN_POLL_INTERVAL)
         if busy:
             log.warning("replica ends with requests on it", place=self.place, busy=busy, drain_max=drain_max)
-        self.end()
+        if not busy and self._around.sleeper is not None and self._around.may_sleep():
+            await self._fall_asleep(process, self._around.sleeper)
+        else:
+            self.end()
+
+    async def _fall_asleep(self, process: ReplicaProcess, sleeper: Sleeps) -> None:
+        # Before it sleeps: nobody may take it back, or send to it, from here on.
+        self.state, self._ready_at = State.ASLEEP, None
+        self._around.listener.replica_lost(process.record.id)
+        if await sleeper.sleep(process.url):
+            log.info("replica sleeps", replica=process.record.id)
+        else:
+            log.warning("replica does not go to sleep, so it ends", replica=process.record.id)
+            self.end()
+
+    async def _wake_up(
+        self, process: ReplicaProcess, sleeper: Sleeps, falls_asleep: asyncio.Task[None] | None
+    ) -> None:
+        around, began = self._around, self._around.clock.now()
+        if falls_asleep is not None:
+            await falls_asleep
+        if self.state is not State.STARTING:  # it did not fall asleep, and ends
+            return
+        try:
+            if not await sleeper.wake(process.url):
+                raise ReplicaFailed("refuses to wake")
+            # It says when it is awake, and is ready then; to be sure it is asked like one that starts.
+            await Watch(process, around.options, around.server, around.clock, lambda: None).until_ready()
+        except ReplicaFailed as failure:
+            log.warning("replica does not wake, so it ends", replica=process.record.id, why=str(failure))
+            self.end()
+        else:
+            around.wakes.measured(around.clock.now() - began)
+            self._now_ready(process)
+
+    def _excuses(self) -> int:
+        """What may keep it from answering probes: requests, or moving its weights [1]."""
+        return self._busy_slots() + (self.state is not State.READY)
 
     def _busy_slots(self) -> int:
         if self.process is None:

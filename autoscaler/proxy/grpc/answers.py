@@ -1,4 +1,4 @@
-"""How the proxy says no over gRPC: the refusals of the HTTP side, with the codes that gRPC has for them.
+"""The codes of gRPC and the statuses of HTTP that say the same, for refusals and for logs.
 
 One `Refusal` has one meaning on both listeners; here it becomes a status and trailers:
 
@@ -27,6 +27,28 @@ _CODES = {
     503: grpc.StatusCode.UNAVAILABLE,
     504: grpc.StatusCode.DEADLINE_EXCEEDED,
 }
+_STATUSES = {
+    grpc.StatusCode.OK: 200,
+    grpc.StatusCode.CANCELLED: 499,
+    grpc.StatusCode.INVALID_ARGUMENT: 400,
+    grpc.StatusCode.DEADLINE_EXCEEDED: 504,
+    grpc.StatusCode.NOT_FOUND: 404,
+    grpc.StatusCode.ALREADY_EXISTS: 409,
+    grpc.StatusCode.PERMISSION_DENIED: 403,
+    grpc.StatusCode.UNAUTHENTICATED: 401,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: 429,
+    grpc.StatusCode.FAILED_PRECONDITION: 400,
+    grpc.StatusCode.ABORTED: 409,
+    grpc.StatusCode.OUT_OF_RANGE: 400,
+    grpc.StatusCode.UNIMPLEMENTED: 501,
+    grpc.StatusCode.UNAVAILABLE: 503,
+}
+"""As `google.rpc.Code` has them; those that are not here are 500."""
+
+
+def http_status_of(code: grpc.StatusCode) -> int:
+    """Return the HTTP status that says the same as a code."""
+    return _STATUSES.get(code, 500)
 
 
 def code_of(refusal: Refusal) -> grpc.StatusCode:

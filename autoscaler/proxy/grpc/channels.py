@@ -7,6 +7,7 @@ seen: no retry policy is read from anywhere.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Container
 from typing import Any
 
@@ -15,6 +16,7 @@ import grpc
 from autoscaler.grpc_credentials import channel_credentials
 from autoscaler.ports import Replica
 from autoscaler.proxy.call import CallBroke
+from autoscaler.proxy.grpc.metadata import Metadata
 from autoscaler.proxy.grpc.options import GrpcOptions
 from autoscaler.tls import ClientTls
 from autoscaler.watched_files import WatchedFiles
@@ -32,6 +34,34 @@ _LONGEST_CALL = 86_400.0
 _REFUSED = "The model server does not accept connections."
 
 
+class Line:
+    """The channel to one replica; its methods are made once."""
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        self.channel = channel
+        self._unary: dict[str, Any] = {}
+        self._streams: dict[str, Any] = {}
+
+    def ask(self, path: str, message: bytes, metadata: Metadata, limit: float | None) -> Any:
+        """Begin a call with one message each way, for `limit` [s] at most."""
+        method = self._unary.get(path)
+        if method is None:
+            method = self._unary[path] = self.channel.unary_unary(path, None, None)
+        return method(message, timeout=limit, metadata=metadata)
+
+    def open_stream(self, path: str, metadata: Metadata, limit: float | None) -> Any:
+        """Begin a call with messages both ways, for `limit` [s] at most."""
+        method = self._streams.get(path)
+        if method is None:
+            method = self._streams[path] = self.channel.stream_stream(path, None, None)
+        return method(timeout=limit, metadata=metadata)
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection now."""
+        return self.channel.get_state() is grpc.ChannelConnectivity.READY
+
+
 class Channels:
     """The channels of one pool. Raises UsageError if the files of `tls` cannot be used."""
 
@@ -41,27 +71,43 @@ class Channels:
         self._credentials = None if tls is None else channel_credentials(tls)
         self._files = WatchedFiles(() if tls is None else tls.files, self._renew)
         self._settings = _settings(options, tls)
-        self._channels: dict[str, grpc.aio.Channel] = {}
+        self._lines: dict[str, Line] = {}
+        self._live: dict[object, str] = {}
         self._retired: set[asyncio.Task[None]] = set()
 
-    async def ready(self, replica: Replica) -> grpc.aio.Channel:
-        """Return the channel of a replica, connected.
+    async def ready(self, replica: Replica) -> Line:
+        """Return the line to a replica, connected.
 
         Raises
         ------
         CallBroke
             If the replica has no gRPC port, or does not accept a connection in time; nothing was sent.
         """
-        channel = self._channels.get(replica.id) or self._open(replica)
-        if channel.get_state(try_to_connect=True) is not grpc.ChannelConnectivity.READY:
-            await self._connected(channel)
-        return channel
+        line = self._lines.get(replica.id) or self._open(replica)
+        if line.channel.get_state(try_to_connect=True) is not grpc.ChannelConnectivity.READY:
+            await self._connected(line.channel)
+        return line
+
+    def began(self, call: Any, replica_id: str) -> None:
+        """Count a call as under way."""
+        self._live[call] = replica_id
+
+    def ended(self, call: Any) -> None:
+        """Count it no more, as soon as the library says that it is over."""
+        if call.done():
+            self._over(call)
+        else:
+            call.add_done_callback(self._over)
+
+    def live_calls(self) -> Counter[str]:
+        """Count the calls that began and are under way, by replica id."""
+        return Counter(self._live.values())
 
     async def keep_only(self, known: Container[str]) -> None:
         """Close the channels of replicas that are not `known` any more, and those with old certificates."""
         self._files.look()
-        for replica_id in [replica_id for replica_id in self._channels if replica_id not in known]:
-            await self._channels.pop(replica_id).close()
+        for replica_id in [replica_id for replica_id in self._lines if replica_id not in known]:
+            await self._lines.pop(replica_id).channel.close()
 
     async def close(self) -> None:
         """Close every channel, now."""
@@ -71,9 +117,12 @@ class Channels:
         await asyncio.gather(*self._retired, return_exceptions=True)
 
     def __len__(self) -> int:
-        return len(self._channels)
+        return len(self._lines)
 
-    def _open(self, replica: Replica) -> grpc.aio.Channel:
+    def _over(self, call: object) -> None:
+        self._live.pop(call, None)
+
+    def _open(self, replica: Replica) -> Line:
         target = replica.grpc_target
         if target is None:
             raise CallBroke("connect", "no", "The replica has no gRPC port; set server.grpc_port.")
@@ -81,8 +130,8 @@ class Channels:
             channel = grpc.aio.insecure_channel(target, options=self._settings)
         else:
             channel = grpc.aio.secure_channel(target, self._credentials, options=self._settings)
-        self._channels[replica.id] = channel
-        return channel
+        line = self._lines[replica.id] = Line(channel)
+        return line
 
     async def _connected(self, channel: grpc.aio.Channel) -> None:
         state = channel.get_state(try_to_connect=True)
@@ -101,11 +150,11 @@ class Channels:
         if self._tls is None:
             return
         self._credentials = channel_credentials(self._tls)
-        for channel in self._channels.values():
-            closing = asyncio.create_task(channel.close(_LONGEST_CALL))
+        for line in self._lines.values():
+            closing = asyncio.create_task(line.channel.close(_LONGEST_CALL))
             self._retired.add(closing)
             closing.add_done_callback(self._retired.discard)
-        self._channels.clear()
+        self._lines.clear()
 
 
 def _settings(options: GrpcOptions, tls: ClientTls | None) -> list[tuple[str, Any]]:

@@ -22,10 +22,11 @@ from autoscaler.proxy.affinity_key import affinity_key
 from autoscaler.proxy.answers import Refusal, Refused, dropped
 from autoscaler.proxy.call import CallBroke
 from autoscaler.proxy.grant import Dropped, Grant
+from autoscaler.proxy.grpc.channels import Line
 from autoscaler.proxy.grpc.front import Front
 from autoscaler.proxy.grpc.metadata import Metadata, first
 from autoscaler.proxy.grpc.methods import Kind, Method
-from autoscaler.proxy.grpc.relay import Status, relay_inference, relay_stream
+from autoscaler.proxy.grpc.relay import Client, Status, relay_answer, relay_stream
 from autoscaler.proxy.grpc.routes import GrpcRoute
 from autoscaler.proxy.urgency import class_of
 
@@ -33,6 +34,9 @@ _BUSY = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE)
 """By these a server says that it has too much to do."""
 
 _FAILED = (grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN, grpc.StatusCode.DATA_LOSS)
+
+_URGENCY_FIELDS = {"priority": "Priority", "prefer": "Prefer"}
+"""What says how urgent a call is, by its name in the metadata, as the HTTP side names it."""
 
 _RETRY_AFTER_MAX = 3600
 """A server is not left alone for longer, whatever it says [s]."""
@@ -51,12 +55,17 @@ class Asked:
 
 
 class Inference:
-    """Serves one call of a client with the slots of one pool; `context` is the client's."""
+    """Serves one call of a client with the slots of one pool.
 
-    def __init__(self, front: Front, route: GrpcRoute, context: Any, asked: Asked) -> None:
+    `context` is the library's, of the client's call; `client` reads and writes the messages of a stream.
+    """
+
+    def __init__(self, front: Front, route: GrpcRoute, context: Any, client: Client, asked: Asked) -> None:
         self._front = front
         self._route = route
+        self._channels = front.channels(route)
         self._context = context
+        self._client = client
         self._asked = asked
         self._task = asyncio.current_task()
         self._is_stopped = False
@@ -67,6 +76,7 @@ class Inference:
         """The slot it has, or had last."""
         self.may_be_cut = False
         """Whether a cancellation means that the program ends, not that the client left."""
+        self.request = self._request()
 
     def __enter__(self) -> Self:
         return self
@@ -74,35 +84,49 @@ class Inference:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, asyncio.CancelledError) and not self.may_be_cut:
-            self._outcome = Outcome.EXPIRED if time_left(self._context) <= 0 else Outcome.CANCELLED
+        if isinstance(error, asyncio.CancelledError):
+            if self.may_be_cut:
+                self._end = CallEnd.INCONCLUSIVE  # the replica did nothing wrong
+            else:
+                self._outcome = Outcome.EXPIRED if time_left(self._context) <= 0 else Outcome.CANCELLED
         if self.grant is not None:
             self._route.drive.release(self.grant, self._outcome, self._end)
 
     async def run(self) -> Status:
         """Wait for a slot and use it; return what the replica says. Raises `Refused` if in vain."""
-        self._take(await self._route.drive.acquire(self._request()))
+        self._take(await self._route.drive.acquire(self.request))
         while True:
-            channel = await self._connected()
+            line = await self._connected()
             if not (self._route.drive.preempts and self._asked.method.kind is Kind.INFERENCE):
-                status = await self._relay(channel)
+                status = await self._relay(line)
                 break
-            if (stoppable := await self._relay_stoppably(channel)) is not None:
+            if (stoppable := await self._relay_stoppably(line)) is not None:
                 status = stoppable
                 break
             self._take(await self._route.drive.retry(self._slot, refused=False))
         self._judge(status)
         return status
 
+    def times(self) -> tuple[float, float | None]:
+        """Return how long it waited, and how long it has had its slot if it has one [s]."""
+        now = self._front.clock.now()
+        if self.grant is None:
+            return now - self._arrived_at, None
+        return self.grant.started_at - self._arrived_at, now - self.grant.started_at
+
     def _request(self) -> Request:
         options, asked = self._route.options, self._asked
-        said = {key.title(): value for key, value in asked.metadata if isinstance(value, str)}
-        if not options.urgency_from_clients:
-            said = {}
+        said: dict[str, str] = {}
+        if options.urgency_from_clients:
+            said = {
+                _URGENCY_FIELDS[key]: value
+                for key, value in asked.metadata
+                if key in _URGENCY_FIELDS and isinstance(value, str)
+            }
         own = class_of(said, asked.method.path, b"", self._route.drive.classes, options.priority_class)
         wait, left = own.wait_timeout or options.wait_timeout, time_left(self._context)
         return Request(
-            id=self._front.new_id(),
+            id=self._front.new_serial(),
             arrived_at=self._arrived_at,
             deadline=self._arrived_at + min(wait, left),
             body_bytes=len(asked.message),
@@ -115,12 +139,12 @@ class Inference:
     def _text(self, name: str) -> str | None:
         return first(self._asked.metadata, name.lower())
 
-    async def _connected(self) -> grpc.aio.Channel:
-        """Return the channel of the slot's replica, or of another if that one refuses."""
+    async def _connected(self) -> Line:
+        """Return the line to the slot's replica, or to another if that one refuses."""
         tries = 0
         while True:
             try:
-                return await self._front.channels(self._route).ready(self._slot.replica)
+                return await self._channels.ready(self._slot.replica)
             except CallBroke as broken:
                 tries += 1
                 if tries > self._front.options.retries_max or self._slot.replica.grpc_target is None:
@@ -128,21 +152,28 @@ class Inference:
                     raise Refused(_broke(broken)) from broken
                 self._take(await self._route.drive.retry(self._slot, refused=True))
 
-    async def _relay(self, channel: grpc.aio.Channel) -> Status:
-        asked, options = self._asked, self._route.options
+    async def _relay(self, line: Line) -> Status:
+        asked, options, channels = self._asked, self._route.options, self._channels
         path, message, metadata = asked.method.path, asked.message, asked.metadata
-        if asked.method.kind is Kind.STREAM:
-            limits = (time_limit(self._context), options.idle_timeout)
-            return await relay_stream(self._context, channel, path, message, metadata, *limits)
-        limit = time_limit(self._context, options.first_byte_timeout)
-        return await relay_inference(channel, path, message, metadata, limit)
+        is_stream = asked.method.kind is Kind.STREAM
+        if is_stream:
+            call = line.open_stream(path, metadata, time_limit(self._context))
+        else:
+            call = line.ask(path, message, metadata, time_limit(self._context, options.first_byte_timeout))
+        channels.began(call, self._slot.replica.id)
+        try:
+            if is_stream:
+                return await relay_stream(call, line, self._client, message, options.idle_timeout)
+            return await relay_answer(call, line)
+        finally:
+            channels.ended(call)
 
-    async def _relay_stoppably(self, channel: grpc.aio.Channel) -> Status | None:
+    async def _relay_stoppably(self, line: Line) -> Status | None:
         """Relay; None if a more urgent request needs the slot."""
         drive, slot = self._route.drive, self._slot
         drive.let_stop(slot, self._stop)
         try:
-            return await self._relay(channel)
+            return await self._relay(line)
         except asyncio.CancelledError:
             if not self._is_stopped or self._task is None or self._task.uncancel() > 0:
                 raise

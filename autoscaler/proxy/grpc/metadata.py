@@ -38,13 +38,20 @@ def passed_on(given: Iterable[tuple[str, str | bytes]] | None, without: Containe
 
     A plain tuple: what the library itself hands out is a mapping that its `abort` does not take.
     """
+    if not given:  # most calls say nothing beside their message
+        return ()
     return tuple(
-        (key, value)
-        for key, value in given or ()
-        if key not in _OF_ONE_HOP and not key.startswith(":") and key not in without
+        [
+            (key, value)
+            for key, value in given
+            if key not in _OF_ONE_HOP and key not in without and not key.startswith(":")
+        ]
     )
 
 
 def first(given: Iterable[tuple[str, str | bytes]] | None, name: str) -> str | None:
     """Return the first text value of `name`, or None if there is none."""
-    return next((value for key, value in given or () if key == name and isinstance(value, str)), None)
+    for key, value in given or ():
+        if key == name and isinstance(value, str):
+            return value
+    return None

@@ -31,7 +31,11 @@ def text_field(message: bytes, number: int) -> str:
     for _ in range(FIELDS_MAX):
         if at == end:
             return _text(found)
-        key, at = _varint(message, at)
+        key = message[at]  # almost always all of it
+        if key < 0x80:
+            at += 1
+        else:
+            key, at = _varint(message, at)
         kind = key & 7
         if kind == _LENGTH:
             length, at = _varint(message, at)

@@ -10,7 +10,7 @@ from autoscaler.proxy.call import CallBroke
 from autoscaler.proxy.grpc.front import Front
 from autoscaler.proxy.grpc.metadata import Metadata
 from autoscaler.proxy.grpc.methods import HEALTH, NOT_SERVING, SERVER_READY, Kind, Method
-from autoscaler.proxy.grpc.relay import Status, relay_inference
+from autoscaler.proxy.grpc.relay import Status, relay_answer
 from autoscaler.proxy.grpc.routes import GrpcRoute
 
 _NOBODY_TO_ASK = Refusal(
@@ -55,10 +55,10 @@ class Question:
     async def _ask(self, replica: Replica, message: bytes, limit: float | None) -> Status | None:
         """Return what one replica says; None if it cannot be reached."""
         try:
-            channel = await self._front.channels(self._route).ready(replica)
+            line = await self._front.channels(self._route).ready(replica)
         except CallBroke:
             return None
-        return await relay_inference(channel, self._method.path, message, self._metadata, limit)
+        return await relay_answer(line.ask(self._method.path, message, self._metadata, limit), line)
 
 
 def _says(message: bytes) -> Status:

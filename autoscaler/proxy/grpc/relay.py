@@ -9,10 +9,11 @@ import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 
+from autoscaler.proxy.grpc.channels import Line
 from autoscaler.proxy.grpc.metadata import Metadata, passed_on
 
 _BROKE_TRAILERS: Metadata = (("x-request-executed", "maybe"), ("x-proxy-reason", "reset"))
@@ -33,43 +34,49 @@ class Status:
     """Whether the connection broke, so that this is not the server's word."""
 
 
-async def relay_inference(
-    channel: grpc.aio.Channel, path: str, message: bytes, metadata: Metadata, limit: float | None
-) -> Status:
-    """Send one message; return the answer and the status. When this is cancelled, so is the call."""
-    ask: Any = channel.unary_unary(path, None, None)
-    call = ask(message, timeout=limit, metadata=metadata)
-    answer = None
-    with suppress(grpc.aio.AioRpcError):
+class Client(Protocol):
+    """Who asked for a stream."""
+
+    async def read(self) -> Any:
+        """Return its next message, or the library's EOF."""
+
+    async def write(self, message: bytes) -> None:
+        """Give it a message."""
+
+    async def write_first(self, metadata: Metadata) -> None:
+        """Give it the metadata that stand before the first message."""
+
+
+async def relay_answer(call: Any, line: Line) -> Status:
+    """Return the answer of a call with one message each way, and its status.
+
+    When this is cancelled, so is the call.
+    """
+    try:
         answer = await _unless_cancelled_by_server(call)
-    return await _status_of(call, channel, initial=passed_on(await call.initial_metadata()), message=answer)
+    except grpc.aio.AioRpcError:
+        answer = None
+    return await _status_of(call, line, initial=passed_on(await call.initial_metadata()), message=answer)
 
 
 async def relay_stream(
-    context: Any,
-    channel: grpc.aio.Channel,
-    path: str,
-    message: bytes,
-    metadata: Metadata,
-    limit: float | None,
-    idle_timeout: float | None,
+    call: Any, line: Line, client: Client, message: bytes, idle_timeout: float | None
 ) -> Status:
     """Pass messages both ways as they come, beginning with `message`; return the server's status.
 
     A stream on which nothing comes from either side for `idle_timeout` [s] is ended, for it holds a slot.
     """
-    call: Any = channel.stream_stream(path, None, None)(timeout=limit, metadata=metadata)
     clock = _Idle(idle_timeout)
-    upload = asyncio.create_task(_send_on(call, message, context, clock))
+    upload = asyncio.create_task(_send_on(call, message, client, clock))
     try:
         async with clock.limit:
             with suppress(grpc.aio.AioRpcError):
                 initial = await _unless_cancelled_by_server(call.initial_metadata())
                 if initial and (kept := passed_on(initial)):
-                    await context.send_initial_metadata(kept)
+                    await client.write_first(kept)
                 while (answer := await _unless_cancelled_by_server(call.read())) not in (None, grpc.aio.EOF):
                     clock.something_came()
-                    await context.write(answer)
+                    await client.write(answer)
                     clock.something_came()
     except TimeoutError:
         return Status(
@@ -80,7 +87,7 @@ async def relay_stream(
     finally:
         upload.cancel()
         call.cancel()  # does nothing to a call that has ended
-    return await _status_of(call, channel)
+    return await _status_of(call, line)
 
 
 class _Idle:
@@ -95,11 +102,11 @@ class _Idle:
             self.limit.reschedule(asyncio.get_running_loop().time() + self._patience)
 
 
-async def _send_on(call: Any, message: bytes, context: Any, clock: _Idle) -> None:
+async def _send_on(call: Any, message: bytes, client: Client, clock: _Idle) -> None:
     """Pass on what the client sends, to its end. That the call has ended is told to who reads from it."""
     with suppress(grpc.aio.AioRpcError, grpc.aio.UsageError, asyncio.InvalidStateError):
         await call.write(message)
-        while (following := await context.read()) is not grpc.aio.EOF:
+        while (following := await client.read()) is not grpc.aio.EOF:
             clock.something_came()
             await call.write(following)
         await call.done_writing()
@@ -116,12 +123,11 @@ async def _unless_cancelled_by_server(result: Awaitable[Any]) -> Any:
         return None
 
 
-async def _status_of(
-    call: Any, channel: grpc.aio.Channel, initial: Metadata = (), message: bytes | None = None
-) -> Status:
-    code, details = await call.code(), await call.details()
-    trailing = passed_on(await call.trailing_metadata())
-    connected = channel.get_state() is grpc.ChannelConnectivity.READY
-    if code is grpc.StatusCode.UNAVAILABLE and not trailing and not connected:
-        return Status(code, details or "", _BROKE_TRAILERS, initial, broke=True)
-    return Status(code, details or "", trailing, initial, message)
+async def _status_of(call: Any, line: Line, initial: Metadata = (), message: bytes | None = None) -> Status:
+    code, trailing = await call.code(), passed_on(await call.trailing_metadata())
+    if code is grpc.StatusCode.OK:
+        return Status(code, "", trailing, initial, message)
+    details = await call.details() or ""
+    if code is grpc.StatusCode.UNAVAILABLE and not trailing and not line.connected:
+        return Status(code, details, _BROKE_TRAILERS, initial, broke=True)
+    return Status(code, details, trailing, initial, message)

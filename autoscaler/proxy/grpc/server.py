@@ -8,6 +8,7 @@ client can read.
 import asyncio
 import errno
 import socket
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -16,11 +17,13 @@ import grpc
 from autoscaler.errors import PortTaken, UsageError
 from autoscaler.grpc_credentials import listener_credentials
 from autoscaler.ports import Clock
+from autoscaler.proxy.access_log import AccessLog, AccessLogOptions
 from autoscaler.proxy.grpc.front import Front
 from autoscaler.proxy.grpc.handler import Handler
 from autoscaler.proxy.grpc.options import GrpcOptions
 from autoscaler.proxy.grpc.routes import GrpcRoute
 from autoscaler.proxy.tenants.gate import TenantGate
+from autoscaler.telemetry.live_request import LiveRequest
 from autoscaler.units import Address
 
 _SWEEP_INTERVAL = 1.0
@@ -46,15 +49,23 @@ class GrpcServer:
         The one that the drives use.
     gate : TenantGate
         Whom it lets in.
+    access_log : AccessLog or None
+        Where its calls are written, beside those of HTTP; None: nowhere. Closed by whoever made it.
     """
 
     def __init__(
-        self, options: GrpcOptions, routes: Sequence[GrpcRoute], clock: Clock, gate: TenantGate
+        self,
+        options: GrpcOptions,
+        routes: Sequence[GrpcRoute],
+        clock: Clock,
+        gate: TenantGate,
+        access_log: AccessLog | None = None,
     ) -> None:
         self._options = options
         self._routes = tuple(routes)
         self._clock = clock
         self._gate = gate
+        self._access_log = access_log or AccessLog(AccessLogOptions())
         self._front: Front | None = None
         self._server: grpc.aio.Server | None = None
         self._sweeper: asyncio.Task[None] | None = None
@@ -70,6 +81,14 @@ class GrpcServer:
         """Calls that have not ended [requests]."""
         return 0 if self._front is None else self._front.in_flight
 
+    def live(self) -> list[LiveRequest]:
+        """Say where each call in flight stands, the oldest first."""
+        return [] if self._front is None else self._front.live()
+
+    def live_calls(self, pool: str) -> Counter[str]:
+        """Count the calls with a slot that are under way to the replicas of a pool, by replica id."""
+        return Counter() if self._front is None else self._front.live_calls(pool)
+
     async def start(self) -> None:
         """Listen.
 
@@ -82,7 +101,7 @@ class GrpcServer:
         """
         options = self._options
         credentials = None if options.tls is None else listener_credentials(options.tls)
-        front = Front(options, self._routes, self._clock, self._gate)
+        front = Front(options, self._routes, self._clock, self._gate, self._access_log)
         _check_address(options)
         server = grpc.aio.server(options=_settings(options))
         server.add_generic_rpc_handlers((Handler(front),))

@@ -10,7 +10,7 @@ Answers of 429 say when the limit will have room. The tenants may be replaced at
 concerned.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
@@ -128,12 +128,19 @@ class TenantGate:
             raise Refused(_over(admitted))
         self.counts.add(tenant.name, counts.LET_IN)
         counts_tokens = tenant.limits.token_rate is not None and text_bytes is not None
-        answer = TokenCount(tokens) if counts_tokens else None
+        answer = TokenCount(tokens, self._clock.now) if counts_tokens else None
         return Entry(tenant.name, caller.own_names, answer, partial(self._leave, admitted, answer))
 
     def check(self, field: Field, pool: str) -> frozenset[str]:
         """Check a request that takes nothing; return what `Entry.own_names` would be. Raises `Refused`."""
         return self._caller(field, pool).own_names if self._options.any else frozenset()
+
+    def allowed(self, field: Field, pools: Iterable[str]) -> frozenset[str]:
+        """Return those of `pools` that whoever asks may use; raises `Refused` if it must not be nobody's."""
+        if not self._options.any:
+            return frozenset(pools)
+        own = self._identified(field).tenant.pools
+        return frozenset(pools) if own is None else own & frozenset(pools)
 
     def in_flight(self, tenant: str) -> int:
         """Return how many requests of `tenant` are in [requests]."""
@@ -144,13 +151,17 @@ class TenantGate:
 
     # -- whose it is
 
-    def _caller(self, field: Field, pool: str) -> _Caller:
+    def _identified(self, field: Field) -> _Caller:
         caller = self._by_header(field) or self._by_key(field)
         if caller is None:
             if self._options.required:
                 self.counts.add(counts.OTHER, counts.NO_KEY)
                 raise Refused(self._no_key())
             caller = _Caller(self._book.by_name(ANONYMOUS), frozenset())
+        return caller
+
+    def _caller(self, field: Field, pool: str) -> _Caller:
+        caller = self._identified(field)
         tenant = caller.tenant
         if tenant.pools is not None and pool not in tenant.pools:
             self.counts.add(tenant.name, counts.FORBIDDEN)

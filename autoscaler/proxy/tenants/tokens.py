@@ -1,20 +1,44 @@
-"""How many tokens a request took: as its answer says, or by an estimate.
+"""How many tokens an answer took, and when they came: as it says, or by an estimate.
 
-Servers of the OpenAI and Anthropic kind say it at the end of an answer (`usage`), of a stream only when they
-were asked. So the end of the answer is kept while it passes, and looked through when it has. Where nothing is
-said, a token is taken to be four bytes of text, and an event of a stream to be one token. Nothing is decoded:
+Servers of the OpenAI and Anthropic kind say it in `usage`: a body in one piece does, at its end or its
+beginning; a stream in its last event, if it was asked to. Its bytes are looked for as the answer passes; the
+object behind it, and nothing else, is parsed when the answer has ended. What is held is bounded: the first
+and the last `usage`, and of a stream the event that has not come in full.
+
+Where nothing is said, a piece of text that a stream adds to its answer (a delta of OpenAI's kind) is taken to
+be one token; an event in which none is found likewise; and in other answers four bytes. Nothing is decoded:
 in an answer that is compressed nothing is found, and its bytes are counted.
 """
 
+import json
 import re
+from collections.abc import Callable, Mapping
+from math import nan
+from typing import Any
+
+from autoscaler.domain import TokenUse
 
 _BYTES_PER_TOKEN = 4
-_TAIL_BYTES = 4096
-"""The end of an answer in which its usage is looked for [bytes]."""
 
-_TOTAL = re.compile(rb'"total_tokens"\s*:\s*(\d{1,12})')
-_IN, _OUT = re.compile(rb'"input_tokens"\s*:\s*(\d{1,12})'), re.compile(rb'"output_tokens"\s*:\s*(\d{1,12})')
+_USAGE_NAME = b'"usage"'
+_USAGE = re.compile(rb'"usage"\s*:\s*(?=\{)')
+"""Inside of a text the quotes would be escaped, so this is a name."""
+_USAGE_MAX = 4096
+"""So much of what follows its name is kept [bytes]: some numbers."""
+
+_DELTA = re.compile(
+    rb'"(?:content|text|reasoning_content|reasoning|arguments|delta|partial_json|thinking)"\s*:\s*"[^"]'
+)
+"""A text that is not empty, under one of the names that deltas have."""
+
 _EVENT = b"data:"
+_EVENT_MAX = 64 * 1024
+"""Of an event that comes in pieces so much is kept, its end [bytes]."""
+_BODY_BEGINS, _EVENTS_BEGIN = b"{[", b"deir:"
+"""First bytes of a JSON text, and of the fields of an event: data, event, id, retry, and comments."""
+_BODY_REST = 32
+"""The name of `usage` and what stands between it and its object is no longer than this [bytes]."""
+_LINE_ENDS = (b"\n", b"\r")
 
 
 def estimate(text_bytes: int) -> float:
@@ -29,27 +53,131 @@ class TokenCount:
     ----------
     asked : float
         Estimate of the tokens of the request.
+    now : callable
+        Returns the time [s, monotonic].
     """
 
-    def __init__(self, asked: float) -> None:
+    def __init__(self, asked: float, now: Callable[[], float]) -> None:
         self._asked = asked
-        self._bytes = self._events = 0
-        self._head = self._tail = b""
+        self._now = now
+        self._note: Callable[[bytes], None] = self._begin
+        self._bytes = self._events = self._deltas = 0
+        self._rest = b""
+        """What has come of a line, or the last bytes of a body: what is looked for may go on in the next."""
+        self._first_usage = self._last_usage = b""
+        self._first_at = self._last_at = nan
 
     def note(self, piece: bytes) -> None:
         """Take in the next piece of the answer."""
-        if len(self._head) < _TAIL_BYTES:  # Anthropic's streams say at the beginning what was asked
-            self._head += piece[: _TAIL_BYTES - len(self._head)]
         self._bytes += len(piece)
-        self._events += piece.count(_EVENT)
-        self._tail = (self._tail + piece[-_TAIL_BYTES:])[-_TAIL_BYTES:]
+        self._note(piece)
 
     @property
     def tokens(self) -> float:
         """Tokens of request and answer together, as far as is known by now."""
-        if total := _TOTAL.findall(self._tail):
-            return float(total[-1])
-        asked, answered = _IN.findall(self._tail) or _IN.findall(self._head), _OUT.findall(self._tail)
-        if answered:
-            return float(answered[-1]) + (float(asked[-1]) if asked else self._asked)
-        return self._asked + (self._events or estimate(self._bytes))
+        said = self._said()
+        if said is None:
+            return self._asked + (self._deltas or self._events or estimate(self._bytes))
+        tokens_in, tokens_out = said
+        return (self._asked if tokens_in is None else tokens_in) + tokens_out
+
+    def use(self, started_at: float) -> TokenUse | None:
+        """Return what is known by now of the answer of a language model; None if it is none.
+
+        Parameters
+        ----------
+        started_at : float
+            When its request got its slot [s, monotonic].
+        """
+        said = self._said()
+        if said is None and not self._deltas:
+            return None
+        tokens_in, tokens_out = said or (None, self._deltas)
+        return TokenUse(
+            round(self._asked) if tokens_in is None else tokens_in,
+            tokens_out,
+            tokens_in is None,
+            started_at,
+            self._first_at,
+            self._last_at,
+        )
+
+    # -- as it passes
+
+    def _begin(self, piece: bytes) -> None:
+        if not (begin := piece.lstrip()[:1]):
+            return
+        if begin in _BODY_BEGINS:
+            self._note = self._read_body
+        else:
+            self._note = self._read_events if begin in _EVENTS_BEGIN else self._ignore
+        self._note(piece)
+
+    def _ignore(self, piece: bytes) -> None:
+        """Look at nothing: it is neither JSON nor a stream of events."""
+
+    def _read_body(self, piece: bytes) -> None:
+        if self._last_usage and len(self._last_usage) < _USAGE_MAX:  # it may go on
+            self._last_usage += piece[: _USAGE_MAX - len(self._last_usage)]
+        looked_at = self._rest + piece
+        if _USAGE_NAME in looked_at:
+            self._keep_usage(looked_at)
+        self._rest = looked_at[-_BODY_REST:]
+
+    def _read_events(self, piece: bytes) -> None:
+        if self._rest:
+            piece, self._rest = self._rest + piece, b""
+        if piece[-1:] not in _LINE_ENDS:
+            end = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
+            piece, self._rest = piece[:end], piece[end:][-_EVENT_MAX:]
+        if deltas := len(_DELTA.findall(piece)):
+            self._last_at = self._now()
+            if not self._deltas:
+                self._first_at = self._last_at
+            self._deltas += deltas
+        elif not self._deltas:
+            self._events += piece.count(_EVENT)
+        if _USAGE_NAME in piece:
+            self._keep_usage(piece)
+
+    def _keep_usage(self, text: bytes) -> None:
+        for found in _USAGE.finditer(text):
+            self._last_usage = text[found.end() : found.end() + _USAGE_MAX]
+            # Anthropic's streams say at the beginning what was asked, and at the end what was answered.
+            self._first_usage = self._first_usage or self._last_usage
+
+    # -- what was said
+
+    def _said(self) -> tuple[int | None, int] | None:
+        """Return the tokens in, where they are told, and out; None if nothing is."""
+        last = _numbers(self._last_usage)
+        if not last:
+            return None
+        first = _numbers(self._first_usage)
+        tokens_in = _number(last, "prompt_tokens", "input_tokens")
+        if tokens_in is None:
+            tokens_in = _number(first, "prompt_tokens", "input_tokens")
+        tokens_out = _number(last, "completion_tokens", "output_tokens")
+        total = _number(last, "total_tokens")
+        if tokens_in is None and tokens_out is None:
+            return None if total is None else (total, 0)
+        if tokens_out is None:
+            tokens_out = 0 if total is None else max(0, total - (tokens_in or 0))
+        return tokens_in, tokens_out
+
+
+def _numbers(usage: bytes) -> Mapping[str, Any]:
+    """Return the object at the beginning of `usage`; an empty one if it is none, or was cut off."""
+    try:
+        found, _ = json.JSONDecoder().raw_decode(usage.decode("utf-8", "replace"))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _number(usage: Mapping[str, Any], *names: str) -> int | None:
+    for name in names:
+        said = usage.get(name)
+        if isinstance(said, int) and not isinstance(said, bool) and 0 <= said < 10**12:
+            return said
+    return None

@@ -1,0 +1,10 @@
+"""NVIDIA Triton, and what else speaks KServe v2: is it ready, what do its models take, and how long.
+
+server.py       the questions, and what the answers mean to us
+described.py    answers as descriptions and slots
+over_http.py, over_grpc.py    two ways to ask        messages.py    what is asked and answered
+"""
+
+from autoscaler.model_servers.triton.server import Triton
+
+__all__ = ["Triton"]
