@@ -65,11 +65,11 @@ def split(answer: InferAnswer, requests: Sequence[InferRequest]) -> list[InferAn
 def _own(request: InferRequest, outputs: list[Tensor]) -> tuple[Tensor, ...]:
     if not request.outputs:
         return tuple(outputs)
-    by_name = {tensor.name: tensor for tensor in outputs}
-    try:
-        return tuple(by_name[asked.name] for asked in request.outputs)
-    except KeyError as missing:
-        raise NotMergeable(f"the model did not answer {missing}") from None
+    asked = {output.name for output in request.outputs}
+    own = tuple(tensor for tensor in outputs if tensor.name in asked)  # in the model's order, as servers do
+    if len(own) < len(asked):
+        raise NotMergeable(f"the model did not answer {', '.join(asked - {tensor.name for tensor in own})}")
+    return own
 
 
 def _union(requests: Sequence[InferRequest]) -> list[OutputAsked]:

@@ -46,6 +46,14 @@ class NotMergeable(Exception):
     """The request, or the answer, is none that can be merged or split; the text says why."""
 
 
+class Malformed(NotMergeable):
+    """The request contradicts itself, so that no server can serve it.
+
+    It is better refused than passed on: of a shape that is larger than its data some servers reserve memory
+    for the shape before they look at the data.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Tensor:
     """One tensor of a request or an answer."""
@@ -62,13 +70,18 @@ class Tensor:
 
     def check(self) -> None:
         """Raise NotMergeable unless datatype, shape and data fit together and there is something in it."""
+        size = _SIZES.get(self.datatype, _LENGTH.size)
+        if min(self.shape, default=0) >= 0 and len(self.data) < self.elements * size:
+            raise Malformed(
+                f"the shape of the input {self.name!r}, {list(self.shape)}, says {self.elements} values, and "
+                f"its data is shorter; give as many as the shape says"
+            )
         if not self.shape or not all(0 < size <= _DIMENSION_MAX for size in self.shape):
             raise NotMergeable(f"the shape of {self.name!r} has no rows, or none of a size that can be")
         if self.datatype == BYTES:
             self._row_ends()
             return
-        size = _SIZES.get(self.datatype)
-        if size is None:
+        if self.datatype not in _SIZES:
             raise NotMergeable(f"the datatype of {self.name!r} is unknown")
         if len(self.data) != self.elements * size:
             raise NotMergeable(f"the data of {self.name!r} is not as long as its shape says")

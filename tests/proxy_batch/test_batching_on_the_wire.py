@@ -320,3 +320,18 @@ async def test_a_drain_waits_for_a_batch(it: World | None = None):
         it.server.go()
         assert await answers(*clients) == [[1], [2]]
         await draining
+
+
+@pytest.mark.parametrize("shape", [[2147483648, 1], [2, 1], [2**62, 2**62, 1]])
+async def test_t9_a_shape_that_is_larger_than_its_data_is_refused_before_a_server_reserves_memory_for_it(
+    shape,
+):
+    async with world() as it:
+        first = await it.occupy()
+        one = {"name": "x", "shape": shape, "datatype": "INT64", "data": [1]}
+        bad = await it.send(json.dumps({"inputs": [one]}).encode())
+        answer = await bad.answer("POST")
+        assert answer.status == 400
+        assert "its data is shorter" in json.loads(answer.body)["error"]
+        it.server.go()
+        assert await answers(first) == [[0]]

@@ -9,8 +9,9 @@ from multiprocessing import get_context
 
 from autoscaler.domain import Mergeable
 from autoscaler.kserve.infer import InferRequest
-from autoscaler.kserve.tensor import NotMergeable
+from autoscaler.kserve.tensor import Malformed, NotMergeable
 from autoscaler.ports import Clock, DescribesModels
+from autoscaler.proxy.answers import Refusal, Refused
 from autoscaler.proxy.batch.batch import Batch, Means
 from autoscaler.proxy.batch.check import Check
 from autoscaler.proxy.batch.item import (
@@ -94,7 +95,7 @@ class Batching:
     # -- on the way in
 
     async def wish(self, onward: Onward) -> Wish | None:
-        """Return how an HTTP request can be merged; None if it must go alone."""
+        """Return how an HTTP request can be merged; None if it must go alone. May raise `Refused`."""
         at = model_at(onward.method, onward.target) if onward.body.complete else None
         if at is None:
             return None
@@ -113,6 +114,8 @@ class Batching:
             )
             item = http_item(at, asked, onward.headers.items())
             return item, item.mergeable(rows_max)
+        except Malformed as bad:
+            raise _refused(bad) from bad
         except NotMergeable:
             return None
 
@@ -125,6 +128,8 @@ class Batching:
         try:
             item = grpc_item(message, metadata)
             return item, item.mergeable(self._rows_max(item.at.model, item.at.version))
+        except Malformed as bad:
+            raise _refused(bad) from bad
         except NotMergeable:
             return None
 
@@ -156,6 +161,10 @@ class Batching:
         except BrokenExecutor as broken:
             self._readers = None
             raise NotMergeable("the process that reads large requests ended") from broken
+
+
+def _refused(bad: Malformed) -> Refused:
+    return Refused(Refusal(400, "malformed_tensor", f"The request contradicts itself: {bad}."))
 
 
 def _read(at: ModelName, body: bytes, length: int | None) -> InferRequest:
