@@ -8,20 +8,20 @@ import numpy as np
 
 from autoscaler.kserve.infer import InferAnswer, InferRequest
 from autoscaler.kserve.read_http import HEADER_LENGTH
-from autoscaler.kserve.tensor import BYTES, NUMPY, NotMergeable, Tensor
+from autoscaler.kserve.tensor import BYTES, NUMPY, Tensor
 
 _ENCODER = msgspec.json.Encoder()
 
 
-def write_http(answer: InferAnswer, request: InferRequest) -> tuple[Mapping[str, str], bytes]:
-    """Return the header fields that say how to read the body, and the body.
+def has_form(answer: InferAnswer, request: InferRequest) -> bool:
+    """Whether every output that is wanted as numbers or text can be written so in JSON."""
+    binary = _binary(request)
+    return all(binary.get(tensor.name, request.all_binary) or _has_form(tensor) for tensor in answer.outputs)
 
-    Raises
-    ------
-    NotMergeable
-        If an output has no form in JSON, but was wanted in it: then the server has to say so itself.
-    """
-    binary = {output.name: output.is_binary for output in request.outputs}
+
+def write_http(answer: InferAnswer, request: InferRequest) -> tuple[Mapping[str, str], bytes]:
+    """Return the header fields that say how to read the body, and the body. It must have that form."""
+    binary = _binary(request)
     outputs: list[dict[str, Any]] = []
     parts: list[Any] = [b""]
     for tensor in answer.outputs:
@@ -43,16 +43,29 @@ def write_http(answer: InferAnswer, request: InferRequest) -> tuple[Mapping[str,
     return fields, b"".join(parts)
 
 
-def _numbers(tensor: Tensor) -> Any:
+def _binary(request: InferRequest) -> dict[str, bool]:
+    """Return which of the outputs that were named are wanted as bytes."""
+    return {output.name: output.is_binary for output in request.outputs}
+
+
+def _has_form(tensor: Tensor) -> bool:
     if tensor.datatype == BYTES:
-        try:
-            return [value.decode() for value in tensor.strings()]
-        except UnicodeDecodeError as bad:
-            raise NotMergeable(f"{tensor.name!r} holds what is no text") from bad
+        return all(_is_text(value) for value in tensor.strings())
     kind = NUMPY.get(tensor.datatype)
     if kind is None or tensor.datatype == "FP16":
-        raise NotMergeable(f"{tensor.datatype} has no form in JSON")
-    array = np.frombuffer(tensor.data, kind)
-    if kind.kind == "f" and not np.isfinite(array).all():
-        raise NotMergeable(f"{tensor.name!r} holds what is no number in JSON")
-    return array.tolist()
+        return False
+    return kind.kind != "f" or bool(np.isfinite(np.frombuffer(tensor.data, kind)).all())
+
+
+def _is_text(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _numbers(tensor: Tensor) -> Any:
+    if tensor.datatype == BYTES:
+        return [value.decode() for value in tensor.strings()]
+    return np.frombuffer(tensor.data, NUMPY[tensor.datatype]).tolist()

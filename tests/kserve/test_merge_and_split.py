@@ -14,7 +14,7 @@ from autoscaler.kserve.merge import merge, split
 from autoscaler.kserve.read_answer import read_answer
 from autoscaler.kserve.read_http import HEADER_LENGTH, read_http
 from autoscaler.kserve.tensor import NotMergeable, Tensor, strings_of
-from autoscaler.kserve.write_http import write_http
+from autoscaler.kserve.write_http import has_form, write_http
 from tests.kserve.tensors import Item, batches, grpc_message, http_body
 
 
@@ -47,6 +47,7 @@ def seen_by_client(item: Item, answer: InferAnswer) -> np.ndarray:
         message = of_grpc.service_pb2.ModelInferResponse.FromString(write_grpc(answer, read(item)))
         assert (message.model_name, message.id) == ("m", item.id)
         return of_grpc.InferResult(message).as_numpy("y")
+    assert has_form(answer, read(item))
     fields, body = write_http(answer, read(item))
     length = fields.get(HEADER_LENGTH)
     result = of_http.InferResult.from_response_body(
@@ -235,8 +236,9 @@ def test_strings_that_lie_about_their_length_go_alone(data):
     ],
 )
 def test_what_has_no_form_in_json_is_left_to_the_server(output):
-    with pytest.raises(NotMergeable):
-        write_http(InferAnswer("m", "1", (output,)), json_request())
+    answer = InferAnswer("m", "1", (output,))
+    assert not has_form(answer, json_request())
+    assert has_form(answer, json_request(parameters={"binary_data_output": True}))
 
 
 def test_an_answer_in_numbers_is_read_too():

@@ -4,7 +4,8 @@ Each request keeps its own lease, deadline and client: who leaves is taken off t
 and the last one to leave ends it. The call is a task of its own, so nobody's cancellation reaches another.
 
 A batch owes every member a part, `Unmerged` or `CallBroke`, whatever happens; it has no loop that could die.
-All leases are given back at once when the answer is split, so that the next batch waits for no client.
+As soon as the answer is split all leases are given back, so that the next call is on its way before the first
+client has its part: what a server idles between two calls is lost.
 """
 
 import asyncio
@@ -53,7 +54,7 @@ class Means:
 class _Member:
     grant: Grant
     item: Item
-    part: "asyncio.Future[Part]"
+    answer: "asyncio.Future[InferAnswer]"
 
 
 class Batch:
@@ -66,27 +67,31 @@ class Batch:
         self._items = items
         self._members: dict[str, _Member] = {}
         """Those who have not left."""
-        self._parts: dict[str, asyncio.Future[Part]] = {}
+        self._served: dict[str, _Member] = {}
+        """All of them."""
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, grants: Sequence[Grant]) -> None:
         """Start the call, with a grant for each of its items."""
         loop = asyncio.get_running_loop()
         for grant, item in zip(grants, self._items, strict=True):
-            part = self._parts[grant.request.id] = loop.create_future()
-            self._members[grant.request.id] = _Member(grant, item, part)
+            self._members[grant.request.id] = _Member(grant, item, loop.create_future())
+        self._served |= self._members
         self._task = asyncio.create_task(self._run())
 
     async def part(self, request_id: str) -> Part:
         """Wait for the answer; return what of it belongs to a request."""
-        return await self._parts[request_id]
+        member = self._served[request_id]
+        return member.item.part(await member.answer)
 
     def leave(self, request_id: str) -> None:
         """Take a request off the call; the last one ends it."""
         member = self._members.pop(request_id, None)
+        if self._task is None:
+            return
         if member is not None:
-            member.part.cancel()
-        if not self._members and self._task is not None:
+            member.answer.cancel()
+        if not self._members:
             self._task.cancel()
 
     async def _run(self) -> None:
@@ -143,26 +148,24 @@ class Batch:
             raise Unmerged from why
 
     def _answer(self, members: Sequence[_Member], answers: Sequence[InferAnswer]) -> None:
-        """Give everybody who is still there a part, then give back all leases."""
-        served = []
-        for member, answer in zip(members, answers, strict=True):
-            if member.part.done():
-                continue
-            try:
-                member.part.set_result(member.item.part(answer))
-                served.append(member)
-            except NotMergeable:
-                member.part.set_exception(Unmerged())
+        """Give back the leases of all who can be answered, and then give them their answers."""
         self._task = None  # it is done; who leaves now ends nothing
-        for member in served:
+        there = [pair for pair in zip(members, answers, strict=True) if not pair[0].answer.done()]
+        served = [(member, answer) for member, answer in there if member.item.can_have(answer)]
+        for member, _ in served:
             self._means.drive.release(member.grant, Outcome.COMPLETED)
+        for member, answer in served:
+            member.answer.set_result(answer)
+        for member, _ in there:
+            if not member.answer.done():
+                member.answer.set_exception(Unmerged())
 
     def _fail(self, error: CallBroke | Unmerged) -> None:
         self._task = None
         for member in self._members.values():
-            if not member.part.done():
-                member.part.set_exception(error)
-                member.part.exception()  # nobody may ask for it: its client can leave in this moment
+            if not member.answer.done():
+                member.answer.set_exception(error)
+                member.answer.exception()  # nobody may ask for it: its client can leave in this moment
 
     def __repr__(self) -> str:
         return f"<Batch requests={len(self._members)} rows={self.rows}>"

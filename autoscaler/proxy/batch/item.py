@@ -14,7 +14,7 @@ from autoscaler.kserve.grpc_form import read_grpc, write_grpc
 from autoscaler.kserve.infer import InferAnswer, InferRequest
 from autoscaler.kserve.read_http import HEADER_LENGTH, read_http
 from autoscaler.kserve.tensor import NotMergeable
-from autoscaler.kserve.write_http import write_http
+from autoscaler.kserve.write_http import has_form, write_http
 from autoscaler.proxy.shared_call import Part
 
 _INFER = re.compile(r"(.*/v2/models/)([^/?]+)(?:/versions/([^/?]+))?/infer")
@@ -93,8 +93,12 @@ class Item:
         bucket: Hashable = (self.at.before, self.fields, self.asked.bucket())
         return Mergeable(bucket, self.asked.rows, rows_max)
 
+    def can_have(self, answer: InferAnswer) -> bool:
+        """Whether its answer has the form that its client wants; else the server has to say why not."""
+        return self.is_grpc or has_form(answer, self.asked)
+
     def part(self, answer: InferAnswer) -> Part:
-        """Return its answer in the form that its client wants. Raises NotMergeable if there is none."""
+        """Return its answer in the form that its client wants."""
         if self.is_grpc:
             return Part({}, write_grpc(answer, self.asked))
         return Part(*write_http(answer, self.asked))
