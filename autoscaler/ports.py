@@ -35,6 +35,8 @@ class Replica:
     """Requests it serves at a time [1]."""
     grpc_target: str | None = None
     """Its gRPC port as `host:port`; None if it has none."""
+    learns_from: int | None = None
+    """Let it begin with so many slots [1], and learn how many of `slots` it does well with. None: all."""
 
 
 class ModelServer(Protocol):

@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import structlog
 
+from autoscaler.app.batched_rows import BatchedRows
 from autoscaler.app.platform import make_platform
+from autoscaler.app.replica_slots import ReplicaSlots
 from autoscaler.control_loop import ControlLoop, ControlOptions
 from autoscaler.dispatch import Dispatcher
 from autoscaler.domain import Fleet, Observation
@@ -16,7 +18,7 @@ from autoscaler.model_servers.triton import Triton
 from autoscaler.platforms.keda import Keda
 from autoscaler.platforms.local_process import LocalProcesses
 from autoscaler.platforms.static import Static
-from autoscaler.ports import Clock
+from autoscaler.ports import Clock, Platform
 from autoscaler.proxy.batch.batching import Batching
 from autoscaler.proxy.drive import PoolDrive
 from autoscaler.proxy.expectation import Expectation
@@ -69,6 +71,9 @@ class Pool:
             listeners=[self._observer, self.waits, self.tokens, self.metrics, *woken],
             merger=self.batching,
         )
+        self._fleet = self._with_slots()
+        if self.batching is not None:
+            self._fleet = BatchedRows(self._fleet, self.drive)
         self.models = self._known_models(clock)
         self._expectation = Expectation(self.drive, control.interval)
         # Nobody carries anything out on servers that somebody else runs.
@@ -76,7 +81,7 @@ class Pool:
         self.control = ControlLoop(
             settings.name,
             self._controller(),
-            self.platform,
+            self._fleet,
             self._observe,
             [history, metrics, *([self._expectation] if acts else [])],
             clock,
@@ -98,7 +103,7 @@ class Pool:
 
     async def start(self) -> None:
         """Find what runs already, and bring the fleet to the size that it had or must have."""
-        await self.platform.start(self.drive)
+        await self._fleet.start(self.drive)
         fleet = await self._first_fleet()
         self.discovered = True
         # Local replicas are started here only, so without them there would be nothing to recommend for.
@@ -108,7 +113,7 @@ class Pool:
         wanted = max(fleet.ordered, policy.replicas_min, self._last_size())
         wanted = min(wanted, policy.replicas_max)
         try:
-            await self.platform.scale_to(wanted)
+            await self._fleet.scale_to(wanted)
         except PlatformUnavailable as error:
             log.warning("platform refused; asked again next interval", pool=self.name, error=str(error))
         if self._acts:
@@ -125,7 +130,7 @@ class Pool:
 
     async def stop(self) -> None:
         """End the replicas that were started here, and the connections to them."""
-        await self.platform.stop()
+        await self._fleet.stop()
         if self.batching is not None:
             await self.batching.close()
         await self._server.close()
@@ -134,7 +139,7 @@ class Pool:
         """Ask what there is until the platform can tell; nothing is asked of it before."""
         while True:
             try:
-                return await self.platform.fleet()
+                return await self._fleet.fleet()
             except PlatformUnavailable as error:
                 log.warning("platform cannot be asked; waiting for it", pool=self.name, error=str(error))
             await asyncio.sleep(self._interval)
@@ -155,6 +160,14 @@ class Pool:
         return KnownModels(
             named, server.models, lambda: [replica.url for replica in self.drive.ready_replicas()], clock
         )
+
+    def _with_slots(self) -> Platform:
+        """Return the platform; one whose replicas have their slots found out, where nobody has set them."""
+        auto = self.settings.auto_slots
+        if auto is None:
+            return self.platform
+        path = self.settings.state_dir / "slots.json"
+        return ReplicaSlots(self.platform, self._server, self.drive, auto, path)
 
     def _last_size(self) -> int:
         """Replicas that a predecessor wanted just now; 0 if there was none."""

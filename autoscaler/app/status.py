@@ -41,7 +41,12 @@ def pool_status(pool: Pool, now: float) -> PoolStatus:
         offered_load=numbers.arrival_rate * numbers.service_time_mean if numbers else nan,
         forecast=_forecast(state),
         replicas=_replicas(state, state.fleet if state else None),
-        slots=SlotsStatus(busy=ledger.busy, free=max(0, ledger.slots - ledger.busy), total=ledger.slots),
+        slots=SlotsStatus(
+            busy=ledger.busy,
+            free=max(0, ledger.slots - ledger.busy),
+            total=ledger.slots,
+            per_replica=state.fleet.slots_per_replica if state else pool.settings.slots_per_replica,
+        ),
         occupancy=_occupancy(state),
         queue_depth=ledger.waiting,
         oldest_wait=ledger.oldest_wait,

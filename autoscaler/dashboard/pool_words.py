@@ -30,7 +30,11 @@ def occupancy_in_words(pool: PoolStatus) -> Text:
     words = Text(percent(busy), GOOD if inside else LATE)
     return words.append(
         f" busy, band {wanted.utilization_low * 100:.0f}–{wanted.utilization_high * 100:.0f} %", QUIET
-    ).append(f", {pool.slots.busy}/{pool.slots.total} now", QUIET)
+    ).append(f", {pool.slots.busy}/{pool.slots.total} now{_each(pool.slots.per_replica)}", QUIET)
+
+
+def _each(slots_per_replica: int) -> str:
+    return f", {slots_per_replica} a replica" if slots_per_replica > 1 else ""
 
 
 def waits_in_words(pool: PoolStatus) -> Text:

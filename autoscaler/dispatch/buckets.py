@@ -14,6 +14,7 @@ class Buckets:
 
     def __init__(self) -> None:
         self._buckets: dict[Hashable, ByTenant] = {}
+        self._rows: dict[Hashable, int] = {}
 
     def push(self, place: Place) -> None:
         """`place` waits, the youngest; O(1)."""
@@ -21,6 +22,7 @@ class Buckets:
         if merge is not None:
             tenants = self._buckets.setdefault(merge.bucket, OrderedDict())
             tenants.setdefault(place.request.tenant, OrderedDict())[place.request.id] = place
+            self._rows[merge.bucket] = self._rows.get(merge.bucket, 0) + merge.rows
 
     def remove(self, place: Place) -> None:
         """`place` waits no longer; O(1)."""
@@ -29,10 +31,15 @@ class Buckets:
             return
         tenants = self._buckets[merge.bucket]
         del tenants[request.tenant][request.id]
+        self._rows[merge.bucket] -= merge.rows
         if not tenants[request.tenant]:
             del tenants[request.tenant]
         if not tenants:
-            del self._buckets[merge.bucket]
+            del self._buckets[merge.bucket], self._rows[merge.bucket]
+
+    def rows(self, bucket: Hashable) -> int:
+        """Return how many rows wait of a bucket [1]."""
+        return self._rows.get(bucket, 0)
 
     def waiting(self, bucket: Hashable) -> ByTenant | None:
         """Return who waits of a bucket; None if nobody does."""

@@ -133,6 +133,10 @@ class CentralQueue:
             self._sweep()
         return place
 
+    def rows_waiting(self, merge: Mergeable) -> int:
+        """How many rows wait that may share a call [1]."""
+        return sum(line.rows_waiting(merge.bucket) for line in self.lines.values())
+
     def pop_mate(self, merge: Mergeable, rows: int) -> Place | None:
         """Take out who is next of those who may share a call; None if nobody is, or `rows` do not suffice.
 

@@ -95,6 +95,10 @@ class ClassLine:
         self._count(place, -1)
         return place
 
+    def rows_waiting(self, bucket: Hashable) -> int:
+        """How many rows wait of a bucket [1]."""
+        return self._buckets.rows(bucket)
+
     def mate(self, bucket: Hashable) -> Place | None:
         """Who is next of those who may share a call of this bucket; never one who was returned."""
         tenants = self._buckets.waiting(bucket)

@@ -13,6 +13,10 @@ def check(event: Event) -> None:
             raise ValueError(f"lease of {lease.request_id!r} cannot return request {request.id!r}")
         case ReplicaReady(replica_id, count) if count < 1:
             raise ValueError(f"need slots >= 1, got {count} for replica {replica_id!r}")
+        case ReplicaReady(replica_id, count, _, first) if first is not None and not 1 <= first <= count:
+            raise ValueError(
+                f"need 1 <= learns_from <= slots, got {first} of {count} for replica {replica_id!r}"
+            )
         case ReplicaReady(replica_id, _, calls) if calls is not None and calls < 1:
             raise ValueError(
                 f"need calls_max >= 1, got {calls} for replica {replica_id!r}; None merges nothing"

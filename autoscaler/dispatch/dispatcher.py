@@ -30,6 +30,7 @@ from autoscaler.dispatch.events import (
     Closing,
     Event,
     FirstByte,
+    Paced,
     Probed,
     ReplicaDraining,
     ReplicaExpected,
@@ -41,7 +42,7 @@ from autoscaler.dispatch.events import (
 from autoscaler.dispatch.matching import Matching
 from autoscaler.dispatch.options import DispatchOptions
 from autoscaler.dispatch.slots import Held, Lease
-from autoscaler.domain import DropReason, Mergeable, Request
+from autoscaler.domain import DropReason, Request
 
 _DEFAULT = DispatchOptions()
 _SERVED = CallEnd.SERVED
@@ -134,6 +135,8 @@ class Dispatcher(Matching):
             actions.append(Drop(request, DropReason.CLOSING))
             return
         line = self._lines[request.priority_class]
+        if request.merge is not None:
+            self._batches.arrived(request.merge, now)
         starts = self._slots.slots_free > 0 and line.running < line.slots_max
         if starts and not self._queue.waiting and self._send(request, now, actions):
             return
@@ -149,27 +152,19 @@ class Dispatcher(Matching):
         lease, request = held[0], held[1]
         self._lines[request.priority_class].running -= lease.slots
         served = end is _SERVED
-        if request.merge is not None:
-            self._learn_batch(lease, request.merge, now - held[2] if served else None, now)
+        if request.merge is not None and not self._slots.shares(lease.call):
+            self._batches.over(lease.call or lease.number, now, served=served)
         if served:
             self._services.learn(request.priority_class, now - held[2])
         if (not served or self._replicas.suspects) and self._replicas.call_ended(held, end, now):
+            self._offer(now)
+        if self._offering.learns and self._offering.learn(lease.replica_id, lease.request_id, end, now):
             self._offer(now)
         if self._hedging is not None and request.hedgeable:
             self._hedging.ended(held, served=served, now=now)
         if self._preemption is not None:
             self._preemption.keeps(lease)
         return held
-
-    def _learn_batch(self, lease: Lease, merge: Mergeable, seconds: float | None, now: float) -> None:
-        """Learn from a call that is over with this lease, if it was served, how long so many rows take."""
-        batch: tuple[Mergeable, int] | None = (merge, lease.slots)
-        if lease.call:
-            if self._slots.shares(lease.call):
-                return
-            batch = self._batches.over(lease.call)
-        if batch is not None and seconds is not None:
-            self._batches.learn(*batch, seconds, now)
 
     def _follow(self, event: Event, now: float, actions: list[Action]) -> None:
         """Take in one of the rarer events."""
@@ -186,6 +181,9 @@ class Dispatcher(Matching):
             case FirstByte(lease):
                 if self._preemption is not None:
                     self._preemption.keeps(lease)
+            case Paced(request_id, token_time):
+                if self._offering.learns and self._offering.paced(request_id, token_time, now):
+                    self._offer(now)
             case ReplicaExpected(at):
                 self._expect(at, now, actions)
             case Closing():

@@ -120,6 +120,17 @@ class ReplicaReady:
     calls_max: int | None = None
     """Calls it takes at a time, if one call may serve several requests; then each slot is for a row of one.
     None: each slot takes a call, and requests are never merged."""
+    learns_from: int | None = None
+    """Begin with so many slots, and learn how many it does well with, up to `slots`. None: it has `slots`."""
+
+
+@value
+class Paced:
+    """Optional: a request, which may be over, got its tokens so quickly. Slots may be learned from it."""
+
+    request_id: str
+    token_time: float
+    """Mean time from one token to the next [s]."""
 
 
 @value
@@ -167,6 +178,7 @@ Event = (
     | FirstByte
     | Backpressure
     | Probed
+    | Paced
     | ReplicaReady
     | ReplicaDraining
     | ReplicaLost

@@ -8,19 +8,20 @@ over its service. The slots are the largest b with s(b) within the objective.
           └────────── settled again once all that began before the change are over ◀─────────┘
 
 *Objective.* The mean service time; or the mean time from one token to the next, where tokens are known.
-Without either, a request may take `STRETCH` times what it takes alone: twice as many slots as there are workers
-behind a server that has some, two for one that works one by one, a good part of what one can do that batches.
+Without either, a request may take `STRETCH` times what it takes alone: twice as many slots as there are
+workers behind a server that has some, two for one that works one by one, a good part of what one can do that
+batches.
 
-*Fairness to long calls.* Whatever is short is over first. So calls are learned from in the order in which they
-began, not in which they ended, and a change of the slots starts a new sample; else each sample would be of
-its quick ones, and times would look shorter than they are, by a quarter after a doubling.
+*Fairness to long calls.* Whatever is short is over first. So calls are learned from in the order in which
+they began, not in which they ended, and a change of the slots starts a new sample; else each sample would be
+of its quick ones, and times would look shorter than they are, by a quarter after a doubling.
 
 *Caution.* Slots grow by doubling at most, and only where the replica was nearly full: what is quick at low
 load tells nothing of high load. They shrink where the replica was full, or held more than it should. A
-replica that idles learns nothing, and forgets nothing. The first `WARM_UP` calls of a fresh one are not learned
-from, for it compiles and fills its caches. Between growing and shrinking lies a margin, and close to the end
-the steps are halved, so that noise in the times does not become noise in the slots. With service times as
-uneven as exponential ones, slots stay within a fifth of what is right.
+replica that idles learns nothing, and forgets nothing. The first `WARM_UP` calls of a fresh one are not
+learned from, for it compiles and fills its caches. Between growing and shrinking lies a margin, and close to
+the end the steps are halved, so that noise in the times does not become noise in the slots. With service
+times as uneven as exponential ones, slots stay within a fifth of what is right.
 """
 
 from dataclasses import dataclass
@@ -54,8 +55,8 @@ class SlotOptions:
     """Mean time of a request in its slot [s]; None: twice what it takes alone, unless there is a
     `token_time`. Take the longest that clients like: more slots serve more, each more slowly."""
     token_time: float | None = None
-    """Mean time from one token of an answer to the next [s], of language models whose answers are streamed. It
-    stands in the place of a service time, which differs from answer to answer. None: no such bound."""
+    """Mean time from one token of an answer to the next [s], of language models whose answers are streamed.
+    It stands in the place of a service time, which differs from answer to answer. None: no such bound."""
     slots_max: int = 256
     """Never more on one replica [1]: the memory of a server is finite."""
 

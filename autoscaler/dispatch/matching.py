@@ -33,31 +33,39 @@ class Matching(DispatcherState):
         if lease is None:
             return False
         self._lines[request.priority_class].running += lease.slots
+        if self._offering.learns:
+            self._offering.call_started(lease.replica_id, lease.request_id, now)
         if self._hedging is not None and request.hedgeable:
             self._hedging.started(lease, now)
-        if request.merge is not None and self._queue.waiting:
-            mates = self._take_mates(request.merge, self._slots.room_beside(lease))
-            if mates:
-                actions.append(self._batch(request, lease, mates, now))
+        if request.merge is not None and self._slots.takes_batches(lease):
+            if self._queue.waiting and (mates := self._take_mates(request.merge, lease, now)):
+                actions.append(self._batch(request, request.merge, lease, mates, now))
                 return True
+            self._batches.began(lease.number, request.merge, lease.slots, lease.replica_id, now)
         actions.append(Send(request, lease))
         return True
 
-    def _take_mates(self, merge: Mergeable, room: int) -> list[Request]:
-        """Take out of the queue who shall share the call of a request, in `room` more slots."""
+    def _take_mates(self, merge: Mergeable, lease: Lease, now: float) -> list[Request]:
+        """Take out of the queue who shall share the call of a lease that was just taken."""
+        waiting = self._queue.rows_waiting(merge)
+        if not waiting:
+            return []
+        rows = self._batches.rows(merge, lease.replica_id, merge.rows + waiting, now)
+        room = min(self._slots.room_beside(lease), rows - merge.rows)
         mates: list[Request] = []
-        room = min(room, self._batches.rows(merge) - merge.rows)
         while room > 0 and (place := self._queue.pop_mate(merge, room)) is not None:
             mates.append(_as_sent(place))
             room -= place.request.merge.rows if place.request.merge is not None else 0
         return mates
 
-    def _batch(self, request: Request, lease: Lease, mates: list[Request], now: float) -> SendBatch:
+    def _batch(
+        self, request: Request, merge: Mergeable, lease: Lease, mates: list[Request], now: float
+    ) -> SendBatch:
         leases = self._slots.share(lease, mates, now)
         for mate, own in zip(mates, leases[1:], strict=True):
             self._lines[mate.priority_class].running += own.slots
-        if request.merge is not None:
-            self._batches.began(leases[0].call, request.merge, sum(each.slots for each in leases))
+        rows = sum(each.slots for each in leases)
+        self._batches.began(leases[0].call, merge, rows, lease.replica_id, now)
         return SendBatch((request, *mates), tuple(leases))
 
     def _may_start(self, request: Request) -> bool:
@@ -79,6 +87,8 @@ class Matching(DispatcherState):
         second = self._slots.take(copy, now, replica_id)
         if second is not None:
             self._lines[copy.priority_class].running += second.slots
+            if self._offering.learns:
+                self._offering.call_started(second.replica_id, second.request_id, now)
             actions.append(Hedge(copy, second, lease))
 
     def _offer(self, now: float, appeared: str | None = None) -> None:

@@ -3,7 +3,8 @@
     ejected, or spared for a moment                          none
     told to be left alone, and another one is offered        none
     on trial                                                 one
-    else                                                     what slow start and backpressure leave
+    else                                                     what slow start and backpressure leave, of the
+                                                             slots that it has, or that are learned
 
 The ledger (`slots.py`) gives out what is offered; capacity is what is offered and nothing else.
 """
@@ -13,13 +14,18 @@ from math import inf
 from autoscaler.dispatch.concurrency_limit import ConcurrencyLimit, ConcurrencyOptions
 from autoscaler.dispatch.events import CallEnd
 from autoscaler.dispatch.health import Health, HealthOptions, HealthState
+from autoscaler.dispatch.learned_slots import SlotOptions
+from autoscaler.dispatch.slot_learning import SlotLearning
 
 
 class Offering:
     """Follows what befalls replicas; says what each is offered with."""
 
-    def __init__(self, concurrency: ConcurrencyOptions, health: HealthOptions) -> None:
+    def __init__(self, concurrency: ConcurrencyOptions, health: HealthOptions, slots: SlotOptions) -> None:
         self._options = concurrency
+        self._learning = SlotLearning(slots)
+        self.learns = False
+        """Whether a replica learns its slots; if none does, its calls need not be told."""
         self._health = Health(health)
         self.suspects = self._health.suspects
         self._limits: dict[str, ConcurrencyLimit] = {}
@@ -27,8 +33,16 @@ class Offering:
         self.next_change = inf
         """When `offered` changes next, if nothing happens [s]."""
 
-    def appear(self, replica_id: str, slots: int, now: float) -> None:
-        """A replica is ready with so many slots; one not known starts slowly."""
+    def appear(self, replica_id: str, slots: int, now: float, learns_from: int | None = None) -> int:
+        """A replica is ready with so many slots, or learns them up to there; return how many it has now.
+
+        One not known starts slowly.
+        """
+        if learns_from is None:
+            self._learning.vanish(replica_id)
+        else:
+            self.learns = True
+            slots = self._learning.appear(replica_id, slots, learns_from, now)
         limit = self._limits.get(replica_id)
         if limit is None:
             self._limits[replica_id] = ConcurrencyLimit(self._options, slots, now)
@@ -36,6 +50,7 @@ class Offering:
             limit.resize(slots)
         self._health.appear(replica_id)
         self._offered[replica_id] = slots
+        return slots
 
     def drain(self, replica_id: str, now: float) -> None:
         """A replica gets nothing new; should it be taken back, it is as warm as it was."""
@@ -44,7 +59,27 @@ class Offering:
     def vanish(self, replica_id: str, now: float) -> None:
         """A replica is gone, or not ready; should it be ready again, it starts slowly."""
         self._limits.pop(replica_id, None)
+        self._learning.vanish(replica_id)
         self._health.vanish(replica_id, now)
+
+    def call_started(self, replica_id: str, request_id: str, now: float) -> None:
+        """A call began, on a replica that may learn from it."""
+        self._learning.started(replica_id, request_id, now)
+
+    def learn(self, replica_id: str, request_id: str, end: CallEnd, now: float) -> bool:
+        """A call is over, on a replica that may learn from it; return whether what is offered may change."""
+        served = end is CallEnd.SERVED
+        return self._resize(replica_id, self._learning.ended(replica_id, request_id, now, served=served))
+
+    def paced(self, request_id: str, token_time: float, now: float) -> bool:
+        """A request got its tokens so quickly; return whether what is offered may change."""
+        changed = self._learning.paced(request_id, token_time, now)
+        return changed is not None and self._resize(*changed)
+
+    @property
+    def slots_learned(self) -> int | None:
+        """Slots of a typical replica of those that learn them [1]; None if there has been none."""
+        return self._learning.typical
 
     def backpressure(self, replica_id: str, retry_after: float, now: float) -> None:
         """A replica said that it is busy."""
@@ -91,6 +126,12 @@ class Offering:
             return []
         self._offered[replica_id] = slots
         return [(replica_id, slots)]
+
+    def _resize(self, replica_id: str, slots: int | None) -> bool:
+        if slots is None or replica_id not in self._limits:
+            return False
+        self._limits[replica_id].resize(slots)
+        return True
 
     def _of(self, replica_id: str, limit: ConcurrencyLimit, now: float) -> int:
         state = self._health.state(replica_id)

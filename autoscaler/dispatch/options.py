@@ -7,6 +7,7 @@ from autoscaler.dispatch.batching import BatchOptions
 from autoscaler.dispatch.concurrency_limit import ConcurrencyOptions
 from autoscaler.dispatch.health import HealthOptions
 from autoscaler.dispatch.hedge import HedgeOptions
+from autoscaler.dispatch.learned_slots import SlotOptions
 from autoscaler.dispatch.retry_budget import RetryBudgetOptions
 
 
@@ -20,6 +21,8 @@ class DispatchOptions:
     """When a replica is ejected."""
     retries: RetryBudgetOptions = field(default_factory=RetryBudgetOptions)
     """How many requests that did not execute may be sent again."""
+    slots: SlotOptions = field(default_factory=SlotOptions)
+    """What the slots of replicas that learn them shall keep."""
     affinity: AffinityOptions | None = None
     """Keep requests with one `affinity_key` together; None: every request to the least loaded."""
     batching: BatchOptions = field(default_factory=BatchOptions)

@@ -20,7 +20,7 @@ class Replicas:
 
     def __init__(self, slots: Slots, options: DispatchOptions) -> None:
         self._slots = slots
-        self.offering = Offering(options.concurrency, options.health)
+        self.offering = Offering(options.concurrency, options.health, options.slots)
         self.suspects = self.offering.suspects
         """Replicas of which it is news that a call was served."""
 
@@ -28,9 +28,9 @@ class Replicas:
         """Follow what befell a replica."""
         replica_id = event.replica_id
         match event:
-            case ReplicaReady(_, slots, calls_max):
+            case ReplicaReady(_, slots, calls_max, learns_from):
+                slots = self.offering.appear(replica_id, slots, now, learns_from)
                 self._slots.ready(replica_id, slots, calls_max)
-                self.offering.appear(replica_id, slots, now)
             case ReplicaDraining():
                 self._slots.drain(replica_id)
                 self.offering.drain(replica_id, now)

@@ -106,10 +106,14 @@ class Slots:
         self._renew_offer(replica)
         return lease
 
+    def takes_batches(self, lease: Lease) -> bool:
+        """Whether the replica of a live lease serves requests in batches."""
+        return self.live[lease.request_id][3].calls_max is not None
+
     def room_beside(self, lease: Lease) -> int:
         """Slots that others could have in the call of a live lease that was just taken [1]."""
         replica = self.live[lease.request_id][3]
-        return max(0, replica.slots - replica.busy) if replica.calls_max is not None else 0
+        return max(0, replica.slots - replica.busy)
 
     def share(self, lease: Lease, others: Sequence[Request], now: float) -> list[Lease]:
         """Let `others` share the call of a lease that was just taken; return all leases, its own first."""

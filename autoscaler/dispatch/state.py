@@ -89,6 +89,10 @@ class DispatcherState:
         """Requests in service: live leases, also those on draining and lost replicas [requests]."""
         return self._slots.running
 
+    def rows_per_call(self, rows_max: int) -> int:
+        """Return how many of `rows_max` rows a call may have, by what was learned last; 0 of 0 [1]."""
+        return self._batches.capacity(rows_max)
+
     @property
     def slots_busy(self) -> int:
         """Slots that live leases hold, also on draining and lost replicas [1]."""
@@ -98,6 +102,16 @@ class DispatcherState:
     def slots_ready(self) -> int:
         """Slots of ready replicas, busy or free [1]."""
         return self._slots.slots_ready
+
+    @property
+    def learns_pace(self) -> bool:
+        """Whether slots are learned from how quickly tokens come: then `Paced` is of use."""
+        return self._options.slots.token_time is not None
+
+    @property
+    def slots_learned(self) -> int | None:
+        """Slots of a typical replica of those that learn them [1]; None if there has been none."""
+        return self._offering.slots_learned
 
     @property
     def slots_free(self) -> int:

@@ -18,7 +18,7 @@ class TokenUse:
     started_at : float
         When the request got the slot that it was answered from [s, monotonic].
     first_at, last_at : float
-        When the first and the last piece of text came [s, monotonic]; not-a-number if the answer was no stream.
+        When the first and the last piece of text came [s, monotonic]; not-a-number without a stream.
     """
 
     tokens_in: int

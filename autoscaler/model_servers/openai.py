@@ -21,6 +21,9 @@ class _Sleeping(msgspec.Struct):
     is_sleeping: bool
 
 
+_UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError)
+"""It is no JSON, of another shape, or made to be deep."""
+
 _SLEEP_PATIENCE = 120.0
 """To move the weights of a large model to memory, or back, may take so long [s]."""
 
@@ -89,7 +92,7 @@ class OpenAI:
         try:
             said = msgspec.json.decode(answer.body, type=_Models).data
             return [_listed(bytes(each)) for each in said]
-        except msgspec.DecodeError:  # not JSON, or of another shape
+        except _UNREADABLE:
             return None
 
     async def slots(self, url: str) -> int | None:
@@ -130,7 +133,7 @@ class OpenAI:
             return False
         try:
             return msgspec.json.decode(answer.body, type=_Sleeping).is_sleeping
-        except msgspec.DecodeError:  # not JSON, or of another shape
+        except _UNREADABLE:
             return False
 
     async def close(self) -> None:

@@ -112,10 +112,12 @@ class AnswerParser:
             raise Unreadable(f"a header is longer than {_LINE_MAX} bytes")
         if len(self._fields) >= _FIELDS_MAX:
             raise Unreadable(f"there are more than {_FIELDS_MAX} headers")
-        name, value = name.rstrip(b" \t"), value.rstrip(b" \t")  # RFC 9112 §5.1
-        self._fields.append((name, value))
+        if b"\0" in value:
+            raise Unreadable("a header holds a NUL")
+        name = name.rstrip(b" \t")  # RFC 9112 §5.1
+        self._fields.append((name, value.rstrip(b" \t")))
         if len(name) in _FRAMING:
-            self._note_framing(name.lower(), value)
+            self._note_framing(name.lower(), value.rstrip(b" "))  # llhttp takes no tab for a space here
 
     def on_headers_complete(self) -> None:
         call = self._call

@@ -16,6 +16,7 @@ import aiohttp
 from aiohttp import web
 
 from autoscaler.proxy.answers import Refusal, Refused
+from autoscaler.proxy.between import pass_on_between
 from autoscaler.proxy.options import ProxyOptions
 
 Pieces = AsyncGenerator[bytes, None]
@@ -52,7 +53,13 @@ class RequestBody:
     slowly, 400 if its framing is broken.
     """
 
+    __slots__ = (
+        "_budget", "_chunks", "_content", "_options", "_received", "_request", "_waited", "complete",
+        "consumed", "declared", "failure", "on_progress", "spooled",
+    )  # fmt: skip
+
     def __init__(self, request: web.BaseRequest, options: ProxyOptions, budget: SpoolBudget) -> None:
+        self._request = request
         self._content = request.content
         self._options = options
         self._budget = budget
@@ -96,6 +103,10 @@ class RequestBody:
         if not self.complete:
             return self._stream()
         return self.held() if self._chunks else None
+
+    def between(self, status: int, fields: list[tuple[bytes, bytes]]) -> None:
+        """Tell whoever sends the body what the server says before its answer (1xx)."""
+        pass_on_between(self._request, status, fields)
 
     def handed_over(self) -> "RequestBody":
         """Return a body that has what is held here, and owes its `release`; this one holds nothing then."""

@@ -52,6 +52,17 @@ class Line(Protocol):
         """Close without waiting for what is still to be written."""
 
 
+class Sink(Protocol):
+    """Where an answer goes while it comes in."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether it takes more now."""
+
+    def take(self, piece: bytes) -> None:
+        """Take it; raises ConnectionError if it cannot any more."""
+
+
 class Call:
     """A call; its `status`, `reason` and `headers` are there once it was returned by `Upstream.call`.
 
@@ -66,9 +77,9 @@ class Call:
     """
 
     __slots__ = (
-        "_failure", "_has_taken", "_line", "_over", "_pieces", "_tell", "_waiter", "begun", "between",
-        "expects_body", "fields", "has_head", "headers", "held", "reason", "received", "status", "switched",
-        "trailers",
+        "_failure", "_has_taken", "_line", "_over", "_pieces", "_sink", "_sink_failure", "_tell", "_waiter",
+        "begun", "between", "expects_body", "fields", "has_head", "headers", "held", "reason", "received",
+        "status", "switched", "trailers",
     )  # fmt: skip
 
     def __init__(
@@ -84,6 +95,8 @@ class Call:
         self._waiter: asyncio.Future[None] | None = None
         self._pieces: list[bytes] = []
         self._has_taken = False
+        self._sink: Sink | None = None
+        self._sink_failure: ConnectionError | None = None
         self._tell: list[Callable[[], None]] = []
         self.expects_body = expects_body
         self.between = between
@@ -125,8 +138,10 @@ class Call:
         self.begun = True
 
     def wake(self) -> None:
-        """Let whoever waits look again."""
-        if self._waiter is not None and not self._waiter.done():
+        """Pass on what is here, or let whoever waits for it look again."""
+        if self._sink is not None and not self.received and self._failure is None:
+            self.flow()
+        elif self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
     def complete(self) -> None:
@@ -179,6 +194,44 @@ class Call:
             await self._news()
         if self._failure is not None and not self._has_taken:
             raise self._failure
+        return self._taken()
+
+    async def pour(self, sink: Sink) -> bytes:
+        """Give `sink` all that comes in the turn in which it comes, if it is ready; return the last of it.
+
+        Whoever owns the sink calls `flow` when it is ready again. Raises `CallBroke`, after what came before
+        was given, and ConnectionError if the sink does.
+        """
+        self._sink = sink
+        try:
+            self.flow()
+            while not self.received and self._failure is None and self._sink_failure is None:
+                await self._news()
+        finally:
+            self._sink = None
+        rest = self._taken()
+        if self._sink_failure is not None:
+            raise self._sink_failure
+        if self._failure is not None:
+            if rest:
+                sink.take(rest)
+            raise self._failure
+        return rest
+
+    def flow(self) -> None:
+        """Pass on what is here to where it is poured, if that is ready."""
+        sink = self._sink
+        if sink is None or not self._pieces or self.received or not sink.ready:
+            return
+        try:
+            sink.take(self._taken())
+        except ConnectionError as error:
+            self._sink_failure = error
+            self._sink = None
+            self.wake()
+
+    def _taken(self) -> bytes:
+        """Return all that is here, and let more come."""
         pieces, self._pieces, self.held = self._pieces, [], 0
         self._has_taken = True
         if self._line is not None:

@@ -76,6 +76,8 @@ class Connection(web.RequestHandler):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        if self._task_handler is not None:
+            self._task_handler.add_done_callback(self._has_ended)
         client = address_of(transport)
         if not self._crowd.enter(client):
             if self.transport is not None:
@@ -117,14 +119,11 @@ class Connection(web.RequestHandler):
         if self.when_writable is not None:
             self.when_writable()
 
-    async def start(self) -> None:
-        """Handle requests, one after the other; afterwards bound the time that the close may take."""
-        try:
-            await super().start()
-        finally:
-            transport = self.transport  # None if the connection is lost already
-            if transport is not None and transport.is_closing():
-                self._watch.start(transport)
+    def _has_ended(self, handling: "asyncio.Task[None]") -> None:
+        """No more requests are handled: bound the time that the close may take."""
+        transport = self.transport  # None if the connection is lost already
+        if transport is not None and transport.is_closing():
+            self._watch.start(transport)
 
     @property
     def idle(self) -> bool:

@@ -77,7 +77,7 @@ class Door:
             route
             for route in routes
             if route.models is not None
-            and (route.options.covers("/v1") or route.options.prefix[:4] == "/v1/")
+            and (route.options.covers("/v1") or route.options.prefix.startswith("/v1/"))
         )
         self._live: set[InFlight] = set()
         self._nothing_in_flight = asyncio.Event()
@@ -94,7 +94,7 @@ class Door:
         raise Refused(Refusal(404, "no_route", f"No pool is configured for the path {path[:200]!r}."))
 
     def routes_of_models(self) -> tuple[Route, ...]:
-        """Find the pools whose models `/v1/models` lists, in their order; none if it leads to another pool."""
+        """Find the pools whose models `/v1/models` lists, in order; none if it leads to a pool without."""
         there = next((routes for routes in self._ways if routes[0].options.covers(LIST_OF_MODELS)), ())
         return () if there and there[0].models is None else self._of_models
 

@@ -20,6 +20,7 @@ from autoscaler.dispatch.events import (
     Cancelled,
     Closing,
     FirstByte,
+    Paced,
     Probed,
     ReplicaDraining,
     ReplicaExpected,
@@ -117,6 +118,8 @@ class PoolDrive(ActionsPerformed):
         now = self._clock.now()
         for listener in self._listeners:
             listener.answered(grant.request, use, now)
+        if self._dispatcher.learns_pace and use.is_streamed and use.time_per_token > 0:
+            self._report(Paced(grant.request.id, use.time_per_token))
 
     def give_up(self, grant: Grant) -> None:
         """Free the slot of a call that lost to the copy of its request, which goes on."""
@@ -188,9 +191,12 @@ class PoolDrive(ActionsPerformed):
             self._merger.replica_ready()
 
     def offer_anew(self) -> None:
-        """Tell the dispatcher what each replica takes, for a call may have more or fewer rows than before."""
-        for replica in self.ready_replicas():
-            self._offer(replica)
+        """Tell the dispatcher what each replica takes, if a call may have more or fewer rows than before."""
+        rows = 0 if self._merger is None else self._dispatcher.rows_per_call(self._merger.rows_per_call)
+        if rows != self.rows_per_call:
+            self.rows_per_call = rows
+            for replica in self.ready_replicas():
+                self._offer(replica)
 
     def replica_draining(self, replica_id: str) -> None:
         """It gets nothing new from now on."""
@@ -218,11 +224,11 @@ class PoolDrive(ActionsPerformed):
     # -- waiting
 
     def _offer(self, replica: Replica) -> None:
-        rows = 0 if self._merger is None else self._merger.rows_per_call
-        if rows:
-            self._report(ReplicaReady(replica.id, replica.slots * rows, calls_max=replica.slots))
+        if rows := self.rows_per_call:
+            calls = replica.learns_from or replica.slots
+            self._report(ReplicaReady(replica.id, calls * rows, calls_max=calls))
         else:
-            self._report(ReplicaReady(replica.id, replica.slots))
+            self._report(ReplicaReady(replica.id, replica.slots, learns_from=replica.learns_from))
 
     def _new_waiter(self, request: Request, owner: "asyncio.Task[object] | None", item: Any) -> Waiter:
         waiter = Waiter(request, owner, item=item)

@@ -54,6 +54,8 @@ class DriveState:
         self._clock = clock
         self._listeners = tuple(listeners)
         self._merger = merger
+        self.rows_per_call = 0
+        """Rows that a call to a replica may have, by model and objective; 0 while nothing is merged [1]."""
         self._replicas: dict[str, Replica] = {}
         self._lost: set[str] = set()
         self._waiters: dict[str, Waiter] = {}
@@ -79,6 +81,11 @@ class DriveState:
     def preempts(self) -> bool:
         """Whether a call may have to be stopped for a more urgent request."""
         return self._dispatcher.preempts
+
+    @property
+    def slots_learned(self) -> int | None:
+        """Slots of a typical replica of those that learn them [1]; None if there has been none."""
+        return self._dispatcher.slots_learned
 
     @property
     def idle(self) -> bool:

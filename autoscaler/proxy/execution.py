@@ -137,7 +137,7 @@ class Execution:
                 self._route.drive.release(slot, outcome, end)
 
     def read_by(self, tokens: TokenCount | None) -> TokenCount | None:
-        """Return who reads the answer along: `tokens`, of its tenant; in a pool of language models somebody."""
+        """Return who reads the answer along: `tokens`, of its tenant; of a language model always somebody."""
         if not self._route.options.reads_tokens:
             return tokens
         asked = self._onward.body.declared or self.request.body_bytes

@@ -29,6 +29,14 @@ _HOP_BY_HOP = frozenset(
 )
 REQUEST_FIELDS_REPLACED = _HOP_BY_HOP | {b"host", b"expect", b"content-length"}
 RESPONSE_FIELDS_REPLACED = _HOP_BY_HOP
+TRAILERS_DROPPED = _HOP_BY_HOP | {
+    b"host",
+    b"content-length",
+    b"content-encoding",
+    b"content-type",
+    b"content-range",
+}
+"""What may not stand behind a body, for it says how to read it (RFC 9110 §6.5.1)."""
 
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _AUTHORITY_FORM = re.compile(r"(?i:https?)://([^/?#]*)(.*)", re.DOTALL)

@@ -1,8 +1,8 @@
 """One member of the object that a JSON text is, found without parsing the text.
 
-The text is gone through from one quote or bracket to the next, so that strings are skipped whole, however long,
-and members of inner objects are told from those of the outermost one. What stands behind the member is not
-looked at, so a text that has not come in full may do. It is no check: a text that is no JSON may have one.
+The text is gone through from one quote or bracket to the next, so that strings are skipped whole, however
+long, and members of inner objects are told from those of the outermost one. What stands behind the member is
+not looked at, so the beginning of a text may do. It is no check: a text that is no JSON may have one.
 """
 
 import re

@@ -57,7 +57,7 @@ class KnownModels:
         return (*self.named, *(name for name in self._listed if name not in self.named))
 
     def entries(self) -> dict[str, bytes]:
-        """Return what is said of each model, as JSON, by its name; of one that no server has listed, little."""
+        """Return what is said of each model, as JSON, by its name; little of one that no server listed."""
         return {name: self._entry(name) for name in self.names}
 
     async def run(self) -> None:

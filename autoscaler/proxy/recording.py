@@ -47,7 +47,7 @@ class Recording:
         return len(self._readers)
 
     async def record(self, call: Call | PartAnswer, tokens: TokenCount | None = None) -> None:
-        """Take in the answer of `call` to its end, which `tokens` is shown; raises `CallBroke` if it has none."""
+        """Take in the answer of `call` to its end, shown to `tokens`; raises `CallBroke` if it has none."""
         self.status, self.reason, self.headers = call.status, call.reason, call.headers
         self.tell()
         while not call.whole:

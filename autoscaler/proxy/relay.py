@@ -19,6 +19,10 @@ from aiohttp import HttpVersion11, hdrs, web
 from multidict import CIMultiDict
 
 from autoscaler.proxy.answers import Refusal, error_event
+from autoscaler.proxy.call import Call
+from autoscaler.proxy.connection import Connection
+from autoscaler.proxy.headers import TRAILERS_DROPPED, BadHead, end_to_end
+from autoscaler.proxy.relayed_response import RelayedResponse
 from autoscaler.proxy.tenants.tokens import TokenCount
 
 _EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
@@ -27,20 +31,6 @@ _MAY_REPEAT = ("Server-Timing",)
 
 _RESET = struct.pack("ii", 1, 0)
 """SO_LINGER on, for 0 s: closing resets the connection."""
-
-
-class RelayedResponse(web.StreamResponse):
-    """Carries the fields that it was given; of its own it adds only `Date`, if there is none."""
-
-    def send_head_with_body(self) -> None:
-        """Let the head wait for the first piece of the body, which is here already."""
-        self._send_headers_immediately = False
-
-    async def _prepare_headers(self) -> None:
-        absent = [name for name in (hdrs.CONTENT_TYPE, hdrs.SERVER) if name not in self.headers]
-        await super()._prepare_headers()
-        for name in absent:
-            self.headers.popall(name, None)
 
 
 class Incoming(Protocol):
@@ -109,7 +99,7 @@ class Relay:
             headers.setdefault(hdrs.CACHE_CONTROL, "no-transform")
         self._tail = b""
         self._said_all = False
-        self._response = RelayedResponse(status=call.status, reason=call.reason, headers=headers)
+        self._response = RelayedResponse(call.status, call.reason, headers)
 
     @property
     def response(self) -> web.StreamResponse:
@@ -132,19 +122,48 @@ class Relay:
             If the client is gone.
         """
         call, response = self._call, self._response
-        piece = b""
-        if call.begun:
-            response.send_head_with_body()
-            piece = await call.next_piece()
-        await response.prepare(self._request)
-        while not call.whole:
-            if piece:
-                self._note(piece)
-                await response.write(piece)
-            piece = await call.next_piece()
+        piece = await call.next_piece() if call.begun else b""
+        response.begin(self._request)
+        if not call.whole:
+            self._note(piece)
+            response.say(piece)
+            piece = await (self._pour(call) if isinstance(call, Call) else self._copy(call))
         self._said_all = True
         self._note(piece)
-        await response.write_eof(piece)
+        response.finish(piece, self._trailers())
+        await response.drain()
+
+    async def _pour(self, call: Call) -> bytes:
+        """Pass on what comes in the turn in which it comes; return the last of it."""
+        client = self._request.protocol
+        if isinstance(client, Connection):
+            client.when_writable = call.flow
+        try:
+            return await call.pour(self)
+        finally:
+            if isinstance(client, Connection):
+                client.when_writable = None
+
+    async def _copy(self, call: Incoming) -> bytes:
+        """Pass on what others hold; return the last of it."""
+        while True:
+            await self._response.drain()
+            piece = await call.next_piece()
+            if call.whole:
+                return piece
+            self.take(piece)
+
+    # -- for the call: `Sink`
+
+    @property
+    def ready(self) -> bool:
+        """Whether the client takes more."""
+        return self._response.ready
+
+    def take(self, piece: bytes) -> None:
+        """Pass it on; raises ConnectionError if the client is gone."""
+        self._note(piece)
+        self._response.say(piece)
 
     def break_off(self, refusal: Refusal) -> None:
         """End an answer that has begun so that the client can tell that it is not whole."""
@@ -168,6 +187,23 @@ class Relay:
             self._tail = (self._tail + piece)[-4:]
 
     def _may_add_an_event(self) -> bool:
-        is_chunked = hdrs.TRANSFER_ENCODING in self._response.headers
         stands_between_events = not self._tail or self._tail.endswith(_EVENT_ENDS)
-        return self._is_event_stream and is_chunked and stands_between_events and not self._said_all
+        return (
+            self._is_event_stream
+            and self._response.is_chunked
+            and stands_between_events
+            and not self._said_all
+        )
+
+    def _trailers(self) -> list[tuple[str, str]]:
+        """Return what is passed on behind the body: to who takes it (RFC 9110 §6.5.1)."""
+        call = self._call
+        if not isinstance(call, Call) or not call.trailers:
+            return []
+        accepted = self._request.headers.get(hdrs.TE, "").lower().split(",")
+        if "trailers" not in (each.strip() for each in accepted):
+            return []
+        try:
+            return list(end_to_end(call.trailers, without=TRAILERS_DROPPED).items())
+        except BadHead:
+            return []

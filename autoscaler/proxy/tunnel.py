@@ -19,7 +19,7 @@ from autoscaler.proxy.answers import Refusal
 from autoscaler.proxy.call import Call, CallBroke
 from autoscaler.proxy.connection import Connection
 from autoscaler.proxy.hangup import hangup_noticed
-from autoscaler.proxy.relay import RelayedResponse
+from autoscaler.proxy.relayed_response import RelayedResponse
 from autoscaler.proxy.upstream_connection import UpstreamConnection
 
 _SERVICE_RESTART = b"\x88\x02" + struct.pack("!H", 1012)
@@ -123,7 +123,7 @@ class Tunnel:
         headers = call.headers
         headers.extend({hdrs.CONNECTION: "Upgrade", hdrs.UPGRADE: "websocket"})
         headers.extend(story)
-        self.response = RelayedResponse(status=call.status, reason=call.reason, headers=headers)
+        self.response = RelayedResponse(call.status, call.reason, headers)
 
     @property
     def begun(self) -> bool:
@@ -141,7 +141,8 @@ class Tunnel:
         client, server = self._request.protocol, self._call.protocol
         if not isinstance(client, Connection) or not isinstance(server, UpstreamConnection):
             raise TypeError(f"need connections of this proxy, got {client!r}, {server!r}")
-        await self.response.prepare(self._request)
+        self.response.begin(self._request)
+        self.response.say()
         to_server, to_client = _Way(client, server), _Way(server, client, self._frames)
         server.join(to_client)
         client.set_parser(to_server)  # type: ignore[arg-type]  # any object with its two methods serves

@@ -67,7 +67,9 @@ class Upstream:
         CallBroke
             If no answer began.
         """
-        call = Call(self._is_over, expects_body=method != hdrs.METH_HEAD)
+        # A body that no client sends has nobody to be told before the answer.
+        between = getattr(body, "between", None)
+        call = Call(self._is_over, expects_body=method != hdrs.METH_HEAD, between=between)
         self._live[call] = replica.id
         try:
             way = self._pool.replica(replica.url)

@@ -167,14 +167,16 @@ class UpstreamConnection(asyncio.Protocol):
             return
         if parser.switched:
             self._switch()
-        elif call.held > self._held_max:
+            call.wake()
+            return
+        call.wake()
+        if call.held > self._held_max:
             self.pause_reading()
             self._silence.expect(None)  # the clock stands while the client is the slow one
         elif had_head:
             self._silence.heard()
         elif call.has_head:
             self._silence.expect(self._idle_timeout)
-        call.wake()
 
     def eof_received(self) -> None:
         self._end(None)

@@ -117,7 +117,9 @@ def _pool(name: str, pool: PoolSection, state_dir: Path) -> PoolSettings:
         queue=pool.queue.options,
         dispatch=_dispatch(pool),
         server=_server(pool),
-        slots_per_replica=pool.slots_per_replica,
+        slots_per_replica=_slots(pool),
+        auto_slots=pool.auto_slots.options if pool.slots_per_replica is None else None,
+        state_dir=state_dir,
         objective=Objective(
             utilization_low=pool.objective.utilization_low,
             utilization_high=pool.objective.utilization_high,
@@ -146,7 +148,7 @@ def _server(pool: PoolSection) -> ServerOptions:
 
 def _dispatch(pool: PoolSection) -> DispatchOptions:
     """Return the options; a batch shall take no longer than who just missed it may wait."""
-    options = pool.dispatch.options(hedges=pool.route.hedge)
+    options = replace(pool.dispatch.options(hedges=pool.route.hedge), slots=pool.auto_slots.options)
     if not isinstance(pool.server, TritonServer):
         return options
     time_max = pool.server.batch_time_max or max(pool.objective.wait, SHORTEST)
@@ -164,10 +166,15 @@ def _speaks_grpc(pool: PoolSection, platform: PlatformOptions) -> bool:
 def _platform(name: str, pool: PoolSection, state_dir: Path) -> PlatformOptions:
     grpc_port = pool.server.grpc_port if isinstance(pool.server, TritonServer) else None
     if isinstance(pool.platform, LocalPlatform):
-        return pool.platform.options(pool.slots_per_replica, state_dir)
+        return pool.platform.options(_slots(pool), state_dir)
     if isinstance(pool.platform, StaticPlatform):
-        return pool.platform.options(pool.slots_per_replica, grpc_port)
-    return pool.platform.options(PoolFacts(name, pool.slots_per_replica, state_dir, grpc_port))
+        return pool.platform.options(_slots(pool), grpc_port)
+    return pool.platform.options(PoolFacts(name, _slots(pool), state_dir, grpc_port))
+
+
+def _slots(pool: PoolSection) -> int:
+    """Return the slots of a replica [1]; one, as long as they are not found out."""
+    return 1 if pool.slots_per_replica is None else pool.slots_per_replica
 
 
 def _policy(pool: PoolSection, platform: PlatformOptions) -> DecisionPolicy:

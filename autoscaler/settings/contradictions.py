@@ -11,13 +11,11 @@ from itertools import combinations
 from typing import Any
 from urllib.parse import urlsplit
 
-from pydantic_core import PydanticCustomError
-
 from autoscaler.dispatch.priority_class import DEFAULT_CLASSES
 from autoscaler.settings.document import Document, KeyPath, dotted
-from autoscaler.settings.schema import FileSection
-from autoscaler.settings.section import field_at
-from autoscaler.settings.values import Kind, did_you_mean
+from autoscaler.settings.server_contradictions import note_auto_slots, note_probe_over
+from autoscaler.settings.value_at import value_at
+from autoscaler.settings.values import did_you_mean
 from autoscaler.units import Address, format_duration, format_fraction
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
@@ -60,6 +58,8 @@ def note_contradictions(document: Document) -> None:
         for order in _ORDERS_IN_POOL:
             _note_order(document, order, (*pool, *order.below), (*pool, *order.above))
         _note_replicas_without_gpu(document, pool)
+        note_auto_slots(document, pool)
+        note_probe_over(document, pool)
 
 
 def _note_pool_names(document: Document) -> None:
@@ -95,7 +95,7 @@ def _note_same_address(document: Document) -> None:
     if _has_keda(document):
         listeners.append(("keda", "listen"))
     for first, second in combinations(listeners, 2):
-        one, other = _value(document, first), _value(document, second)
+        one, other = value_at(document, first), value_at(document, second)
         if one and other and _overlap(one, other):
             path, kept, there = (
                 (second, first, one) if second in document.key_places else (first, second, other)
@@ -118,7 +118,7 @@ def _note_same_route(document: Document) -> None:
     first_with: dict[str, str] = {}
     for name in _pools(document):
         path = ("pools", name, "route", "prefix")
-        prefix = _value(document, path)
+        prefix = value_at(document, path)
         if prefix is None:
             continue
         first = first_with.setdefault(prefix.rstrip("/"), name)
@@ -134,12 +134,13 @@ def _note_same_model(document: Document) -> None:
     """Find a model by whose name two pools of one prefix would be chosen."""
     first_with: dict[tuple[str, str], str] = {}
     for name in _pools(document):
-        prefix = _value(document, ("pools", name, "route", "prefix")) or ""
+        prefix = value_at(document, ("pools", name, "route", "prefix")) or ""
         for path, model in _models(document, name):
             first = first_with.setdefault((prefix.rstrip("/"), model), name)
             if first != name:
                 fault = f"got {model}, which pool {first} has too, at the same prefix"
-                document.note(path, fault, "", "give each model to one pool, or each pool a prefix of its own")
+                remedy = "give each model to one pool, or each pool a prefix of its own"
+                document.note(path, fault, "", remedy)
 
 
 def _is_openai(document: Document, pool: str) -> bool:
@@ -160,7 +161,7 @@ def _models(document: Document, pool: str) -> list[tuple[KeyPath, str]]:
 
 def _note_servers(document: Document) -> None:
     """Find a server that is in two pools, whose slots would be counted twice, and this program itself."""
-    listen = _value(document, ("listen",))
+    listen = value_at(document, ("listen",))
     first_with: dict[str, str] = {}
     for name in _pools(document):
         urls = document.at(("pools", name, "platform", "urls"))
@@ -179,9 +180,9 @@ def _note_servers(document: Document) -> None:
 
 def _note_replicas_without_gpu(document: Document, pool: KeyPath) -> None:
     gpus = document.at((*pool, "platform", "gpus"))
-    least = _value(document, (*pool, "scaling", "replicas_min"))
-    each = _value(document, (*pool, "platform", "replicas_per_gpu"))
-    together = _value(document, (*pool, "platform", "gpus_per_replica"))
+    least = value_at(document, (*pool, "scaling", "replicas_min"))
+    each = value_at(document, (*pool, "platform", "replicas_per_gpu"))
+    together = value_at(document, (*pool, "platform", "gpus_per_replica"))
     if not (isinstance(gpus, list) and gpus and least and each and together):
         return
     room = len(gpus) // together * each
@@ -193,10 +194,10 @@ def _note_replicas_without_gpu(document: Document, pool: KeyPath) -> None:
 
 def _note_control_interval(document: Document) -> None:
     """Arrivals are counted once each control interval, so no bin of a forecast can be shorter."""
-    control_interval = _value(document, ("control_interval",))
+    control_interval = value_at(document, ("control_interval",))
     for name in _pools(document):
         path = ("pools", name, "forecast", "interval")
-        interval = _value(document, path)
+        interval = value_at(document, path)
         if control_interval and interval and control_interval > interval:
             allowed = f"at most {dotted(path)} ({format_duration(interval)})"
             fault = f"got {format_duration(control_interval)}"
@@ -205,7 +206,7 @@ def _note_control_interval(document: Document) -> None:
 
 
 def _note_order(document: Document, order: _Order, below: KeyPath, above: KeyPath) -> None:
-    low, high = _value(document, below), _value(document, above)
+    low, high = value_at(document, below), value_at(document, above)
     if low is None or high is None or low * order.factor < high:
         return
     if low * order.factor == high and not order.strict:
@@ -236,20 +237,6 @@ def _pools(document: Document) -> Iterator[str]:
     pools = document.at(("pools",))
     if isinstance(pools, dict):
         yield from (name for name, pool in pools.items() if isinstance(pool, dict))
-
-
-def _value(document: Document, path: KeyPath) -> Any:
-    """Return the value of a setting, its default if it is not in the file, None if it is wrong."""
-    info = field_at(FileSection, path, document)
-    if info is None:
-        return None
-    if path not in document.key_places:
-        return info.default
-    kind = next(data for data in info.metadata if isinstance(data, Kind))
-    try:
-        return kind.read(document.at(path))
-    except PydanticCustomError:
-        return None
 
 
 def _overlap(one: Address, other: Address) -> bool:

@@ -12,15 +12,15 @@ def model_server(
     options: ServerOptions, tls: ClientTls | None = None, *, grpc_tls: bool = False
 ) -> PlainHttp | Triton | OpenAI:
     """Make it; close it when it is no longer asked. With `grpc_tls` its gRPC port wants TLS, too."""
+    loads, merges = options.load_model, options.batching is not None and options.batching.mode == "on"
     match options.kind:
         case "triton" if options.probe_over == "grpc":
             target_of = (options.grpc_port or BESIDE_HTTP).target
             tls_of_grpc = tls if grpc_tls else None
-            return Triton.over_grpc(
-                target_of, options.model, options.probe_timeout, tls_of_grpc, load_model=options.load_model
-            )
+            asked = (target_of, options.model, options.probe_timeout, tls_of_grpc)
+            return Triton.over_grpc(*asked, load_model=loads, merges=merges)
         case "triton":
-            return Triton(options.model, options.probe_timeout, tls, load_model=options.load_model)
+            return Triton(options.model, options.probe_timeout, tls, load_model=loads, merges=merges)
         case "openai":
             return OpenAI(options.model, options.probe_timeout, tls)
         case _:

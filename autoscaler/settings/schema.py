@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from autoscaler.control_loop import ControlOptions
+from autoscaler.dispatch.learned_slots import SlotOptions
 from autoscaler.domain import Objective
 from autoscaler.model_servers.openai import OpenAI
 from autoscaler.model_servers.plain_http import PlainHttp
@@ -39,6 +40,7 @@ from autoscaler.settings.values import (
     GrpcPortKind,
     HeaderName,
     Listening,
+    OrAuto,
     OrNone,
     Share,
     Size,
@@ -206,6 +208,23 @@ class OpenAIServer(Section):
     probe_timeout: Annotated[float, SOME_TIME] = default(OpenAI, "timeout")
 
 
+class AutoSlotsSection(Section):
+    """What slots keep where `slots_per_replica` is auto: `SlotOptions`."""
+
+    service_time: Annotated[float | None, OrNone(SOME_TIME)] = default(SlotOptions, "service_time")
+    token_time: Annotated[float | None, OrNone(SOME_TIME)] = default(SlotOptions, "token_time")
+    max: Annotated[int, Count(least=1)] = default(SlotOptions, "slots_max")
+
+    @property
+    def options(self) -> SlotOptions:
+        """Return the options."""
+        return SlotOptions(self.service_time, self.token_time, self.max)
+
+    def check(self) -> None:
+        """Raise ValueError if the options do not go together."""
+        _ = self.options
+
+
 class ObjectiveSection(Section):
     """What the user wants: `Objective`."""
 
@@ -305,7 +324,10 @@ class PoolSection(Section):
     server: Annotated[PlainHttpServer | TritonServer | OpenAIServer, Field(discriminator="kind")] = (
         PlainHttpServer()
     )
-    slots_per_replica: Annotated[int, Count(least=1)] = default(LocalOptions, "slots_per_replica")
+    slots_per_replica: Annotated[int | None, OrAuto(Count(least=1))] = default(
+        LocalOptions, "slots_per_replica"
+    )
+    auto_slots: AutoSlotsSection = AutoSlotsSection()
     tls: ServerTlsSection = ServerTlsSection()
     queue: QueueSection = QueueSection()
     dispatch: DispatchSection = DispatchSection()

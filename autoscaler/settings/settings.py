@@ -7,6 +7,7 @@ from typing import Literal
 
 from autoscaler.control_loop import ControlOptions
 from autoscaler.dispatch.admission import QueueOptions
+from autoscaler.dispatch.learned_slots import SlotOptions
 from autoscaler.dispatch.options import DispatchOptions
 from autoscaler.domain import Objective
 from autoscaler.platforms.exec_command.options import ExecOptions
@@ -79,7 +80,7 @@ class PoolSettings:
     queue: QueueOptions
     server: ServerOptions
     slots_per_replica: int
-    """Requests one replica serves at a time [1]."""
+    """Requests one replica serves at a time [1]; where that is found out, before it is."""
     objective: Objective
     policy: DecisionPolicy
     platform: PlatformOptions
@@ -88,6 +89,10 @@ class PoolSettings:
     """Whether they take gRPC with TLS only."""
     speaks_grpc: bool = False
     """Whether its servers take gRPC, so that the gRPC listener is there."""
+    auto_slots: SlotOptions | None = None
+    """Ask each server for its slots, or learn them, so that they keep this; None: they are set."""
+    state_dir: Path = Path()
+    """Folder of what is kept of this pool for the next start."""
     signals: tuple[SignalOptions, ...] = ()
     """Metrics of other programs that are read and tested."""
 

@@ -260,6 +260,23 @@ class OrNone(Kind):
 
 
 @dataclass(frozen=True, slots=True)
+class OrAuto(Kind):
+    """What `kind` reads, or the word auto, as None: let it be found out."""
+
+    kind: Kind
+
+    def read(self, given: Any) -> Any:
+        if given == "auto":
+            return None
+        try:
+            return self.kind.read(given)
+        except PydanticCustomError as error:
+            context = error.context or {}
+            remedy = context["remedy"] or did_you_mean(given, ("auto",))
+            raise not_allowed(f"{context['allowed']}, or auto", remedy) from error
+
+
+@dataclass(frozen=True, slots=True)
 class UrlPath(Kind):
     """The path of a URL, as `/healthz`."""
 

@@ -18,6 +18,11 @@ _PLAIN: tuple[tuple[str, str, _Read], ...] = (
         "Busy slots / slots over the last interval.",
         lambda pool: pool.occupancy.last_interval,
     ),
+    (
+        "slots_per_replica",
+        "Requests that a typical replica serves at a time; found out where slots_per_replica is auto.",
+        lambda pool: pool.slots.per_replica,
+    ),
     ("arrival_rate", "Requests per second at the door, lately.", lambda pool: pool.arrival_rate),
     ("offered_load_erlangs", "Arrival rate x mean service time.", lambda pool: pool.offered_load),
     ("desired_replicas", "Replicas wanted, ready and starting.", lambda pool: pool.replicas.desired),

@@ -16,7 +16,7 @@ LASTING = 180.0
 SAMPLES_MIN = 12
 """And at so many looks [1]; one each 10 s is missed now and then."""
 SHARE_MIN = 0.2
-"""Calls may be on their way to a server, or their answers from it: so much of ours it need not know of [1]."""
+"""Calls are on their way to a server, or their answers from it: so much of ours it need not know of [1]."""
 _GAP_MAX = 60.0
 """After a longer silence what was seen before tells nothing of now [s]."""
 
@@ -96,14 +96,14 @@ class LedgerCheck:
         less = min(sample.less for sample in samples)
         if more >= 1:
             text = (
-                f"holds {more:.0f} or more requests that did not come through here: somebody else sends to it, or it "
-                "goes on with calls whose client has left"
+                f"holds {more:.0f} or more requests that did not come through here: somebody else sends "
+                "to it, or it goes on with calls whose client has left"
             )
             return LedgerFinding(self._replica, LedgerDiagnosis.FOREIGN_LOAD, int(more), text)
         if less >= 1 and all(sample.less >= SHARE_MIN * sample.leases for sample in samples):
             text = (
-                f"does not hold {less:.0f} or more of the requests that have slots here: calls hang on their way, or "
-                "finished answers wait for clients that read slowly"
+                f"does not hold {less:.0f} or more of the requests that have slots here: calls hang on "
+                "their way, or finished answers wait for clients that read slowly"
             )
             return LedgerFinding(self._replica, LedgerDiagnosis.CALLS_MISSING, int(less), text)
         return None

@@ -44,6 +44,8 @@ class SlotsStatus:
     """Would take a request now."""
     total: int
     """Of ready replicas."""
+    per_replica: int = 1
+    """Of a typical replica, as the control path counts them."""
 
 
 @dataclass(frozen=True, slots=True)

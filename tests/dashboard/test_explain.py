@@ -1,5 +1,6 @@
 """Decisions as a person reads them."""
 
+from dataclasses import replace
 from datetime import UTC
 
 from autoscaler.dashboard.explain import sentences
@@ -51,3 +52,16 @@ def test_pools_that_take_turns_are_each_told_once():
     lines = sentences(records, UTC)
     assert ["embed" in line for line in lines] == [False, True]
     assert all("held 3 times" in line for line in lines)
+
+
+def test_other_slots_of_a_replica_are_said_where_they_begin():
+    slots = [1, 1, 8, 8, 8]
+    records = [
+        DecisionRecord(
+            "chat", WALL_TIME + 10.0 * i, 10.0 * i, None, replace(FLEET, slots_per_replica=n), hold()
+        )
+        for i, n in enumerate(slots)
+    ]
+    first, second = sentences(records, UTC)
+    assert "slots a replica" not in first
+    assert second.endswith("[8 slots a replica now, 1 before] (held 3 times until 14:05:50)")

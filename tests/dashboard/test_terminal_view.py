@@ -13,11 +13,13 @@ from autoscaler.dashboard.past import TimeAxis
 from autoscaler.dashboard.terminal import plain_lines, view
 from autoscaler.domain import Outcome
 from autoscaler.telemetry.status import (
+    DisagreementStatus,
     ForecastStatus,
     ObjectiveStatus,
     OccupancyStatus,
     ReplicasStatus,
     SlotsStatus,
+    TokensStatus,
     WaitsStatus,
 )
 from tests.telemetry.status_examples import WALL_TIME, a_pool, a_status
@@ -100,6 +102,21 @@ def test_of_what_is_not_known_the_page_says_nothing_wrong():
 def test_failures_and_leaked_slots_are_told():
     text = page([a_status(a_pool(requests={Outcome.COMPLETED: 9, Outcome.FAILED: 1}, slots_leaked=2))])
     assert "9 completed, 1 failed, 2 slots leaked" in text
+
+
+def test_tokens_and_servers_that_disagree_have_a_line_where_there_are_some():
+    plain = page([a_status()])
+    assert "tokens" not in plain
+    tokens = TokensStatus(
+        rate_in=340.0, rate_out=1200.0, estimated=0.0, first_token_p95=0.25, per_token_p50=0.018
+    )
+    found = DisagreementStatus("http://a:1", "foreign_load", 2, "holds 2 or more")
+    pool = a_pool(tokens=tokens, disagreements=(found, found), replicas=ReplicasStatus(1, 0, 1, 0, asleep=2))
+    text = page([a_status(pool)], width=120, height=30)
+    assert "tokens     1200/s out, 340/s in; the first after 250 ms (p95), then each 18 ms" in text
+    assert "ledger     foreign_load: http://a:1 holds 2 or more, and 1 more server" in text
+    assert "1 of 1 ready, 2 asleep" in text
+    assert "2 servers disagree" in plain_lines(a_status(pool))[0]
 
 
 def test_the_wait_that_the_objective_is_about_comes_first():

@@ -24,6 +24,7 @@ from autoscaler.dispatch.events import (
     Cancelled,
     Event,
     FirstByte,
+    Paced,
     Probed,
     ReplicaDraining,
     ReplicaLost,
@@ -141,10 +142,14 @@ class EverythingLaws(RuleBasedStateMachine):
     def probed(self, replica_id: str, ok: bool) -> None:
         self.handle(Probed(replica_id, ok))
 
-    @rule(replica_id=st.sampled_from(REPLICAS), slots=st.sampled_from([1, 2, 5]))
-    def replica_ready(self, replica_id: str, slots: int) -> None:
+    @rule(replica_id=st.sampled_from(REPLICAS), slots=st.sampled_from([1, 2, 5]), learns=st.booleans())
+    def replica_ready(self, replica_id: str, slots: int, learns: bool) -> None:
         self.ready[replica_id] = slots
-        self.handle(ReplicaReady(replica_id, slots))
+        self.handle(ReplicaReady(replica_id, slots, learns_from=1 if learns else None))
+
+    @rule(number=st.integers(0, 40), token_time=st.sampled_from([0.001, 10.0]))
+    def paced(self, number: int, token_time: float) -> None:
+        self.handle(Paced(f"q{number}", token_time))
 
     @rule(replica_id=st.sampled_from(REPLICAS), lost=st.booleans())
     def replica_gone(self, replica_id: str, lost: bool) -> None:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from autoscaler.dispatch.concurrency_limit import ConcurrencyOptions
 from autoscaler.dispatch.events import CallEnd
 from autoscaler.dispatch.health import HealthOptions
+from autoscaler.dispatch.learned_slots import SlotOptions
 from autoscaler.dispatch.offering import Offering
 
 REPLICAS = ("a", "b", "c")
@@ -58,6 +59,7 @@ def test_to_look_at_the_one_that_appeared_tells_as_much_as_to_look_at_all(steps,
         Offering(
             ConcurrencyOptions(slow_start=slow_start, recovery=1.0),
             HealthOptions(failures_max=2, probe_failures_max=2, ejection=3.0),
+            SlotOptions(),
         )
         for _ in range(2)
     )

@@ -116,7 +116,8 @@ class KServe(grpc.GenericRpcHandler):
 
         async def stream(messages: Any, context: Any) -> Any:
             if self.stream_script is not None:
-                await self._play(self.stream_script, path, b"", context)
+                # One that ended without having read would race with who still writes.
+                await self._play(self.stream_script, path, await anext(messages), context)
                 return
             async for message in messages:
                 self._note(path, message, context)

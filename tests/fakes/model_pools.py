@@ -58,7 +58,9 @@ class Models:
             client.close()
 
     async def chat(self, model: str, *fields: str) -> Answer:
-        return await self.ask("/v1/chat/completions", {"messages": [{"content": "hi"}], "model": model}, *fields)
+        return await self.ask(
+            "/v1/chat/completions", {"messages": [{"content": "hi"}], "model": model}, *fields
+        )
 
     async def get(self, target: str = "/v1/models", *fields: str) -> Answer:
         return await self.ask(target, None, *fields, method="GET")
@@ -76,7 +78,9 @@ async def models_front(
         )
         drive.replica_ready(pool.server.replica(slots=4))
         urls = [f"http://{pool.name}"]
-        known = KnownModels(pool.named, pool.listed, lambda urls=urls: urls, clock) if pool.is_openai else None
+        known = (
+            KnownModels(pool.named, pool.listed, lambda urls=urls: urls, clock) if pool.is_openai else None
+        )
         if known is not None and looks:
             await known.look()
         routes.append(PoolRoute(drive, RouteOptions(prefix=pool.prefix, broadcast=pool.broadcast), known))

@@ -27,10 +27,17 @@ def free_port() -> int:
 
 
 class Program:
-    """`autoscaler run` with one pool named `pool`; keyword arguments are keys of the pool."""
+    """`autoscaler run` with one pool named `pool`; keyword arguments are keys of the pool, but for those of
+    its platform in `local`."""
 
     def __init__(
-        self, folder: Path, *, service_time: float = 0.05, command: list[str] | None = None, **pool: Any
+        self,
+        folder: Path,
+        *,
+        service_time: float = 0.05,
+        command: list[str] | None = None,
+        local: dict[str, Any] | None = None,
+        **pool: Any,
     ):
         self.folder = folder
         self.data, self.admin = free_port(), free_port()
@@ -38,7 +45,8 @@ class Program:
         self.said = folder / f"said-{self.data}.txt"
         self.config = folder / "config.yaml"
         served = command or [*MODEL_SERVER, "--service-time", str(service_time)]
-        platform = {"kind": "local", "command": served, "cwd": str(ROOT), "env": {MARK: str(folder)}}
+        own = {"kind": "local", "command": served, "cwd": str(ROOT), "env": {MARK: str(folder)}}
+        platform = {**own, **(local or {})}
         objective = {"wait": "1s", "quantile": 0.9}
         settings = {
             "listen": f"127.0.0.1:{self.data}",

@@ -56,7 +56,8 @@ def serve(arguments: argparse.Namespace) -> None:
         while arguments.hang_file and os.path.exists(arguments.hang_file):  # noqa: PTH110 - pathlib is slow to import
             time.sleep(0.05)
         with connection:
-            path, said, body = connection.recv(65536).split(b" ", 2)[1], status, b"ok"
+            words, said, body = connection.recv(65536).split(b" ", 2), status, b"ok"
+            path = words[1] if len(words) > 1 else b""
             if arguments.sleeps and path == b"/is_sleeping":
                 body = b'{"is_sleeping": true}' if asleep else b'{"is_sleeping": false}'
             elif arguments.sleeps and path in (b"/sleep?level=1", b"/wake_up"):

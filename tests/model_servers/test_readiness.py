@@ -104,11 +104,28 @@ async def test_openai_lists_its_models_and_says_which_adapt_another(upstream):
     assert listed[1].said == adapter.encode()
 
 
-@pytest.mark.parametrize("answer", [(500, MODELS), (200, "[]"), (200, '{"data": [{"name": "x"}]}')])
+DEEP = '{"data": [' + "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "answer", [(500, MODELS), (200, "[]"), (200, '{"data": [{"name": "x"}]}'), (200, DEEP)]
+)
 async def test_openai_that_lists_nothing_that_can_be_read_says_nothing(upstream, answer):
     upstream.answers = {"/v1/models": answer}
     server = OpenAI()
     assert await server.models(upstream.url) is None
+    await server.close()
+
+
+async def test_openai_is_put_to_sleep_and_woken_and_says_whether_it_sleeps(upstream):
+    server = OpenAI()
+    assert not await server.is_asleep(upstream.url)  # it knows no such path
+    assert not await server.sleep(upstream.url)
+    for said, wanted in (('{"is_sleeping": true}', True), ('{"is_sleeping": false}', False), ("yes", False)):
+        upstream.answers = {"/is_sleeping": (200, said), "/sleep?level=1": (200, ""), "/wake_up": (200, "")}
+        assert await server.is_asleep(upstream.url) is wanted
+    assert await server.sleep(upstream.url)
+    assert await server.wake(upstream.url)
     await server.close()
 
 

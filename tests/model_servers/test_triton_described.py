@@ -12,6 +12,7 @@ from autoscaler.dispatch.learned_line import LearnedLine
 from autoscaler.domain.model import ModelDescription, TensorDescription
 from autoscaler.model_servers.triton import Triton
 from autoscaler.model_servers.triton.described import slots_of
+from autoscaler.settings import load, model_server
 from tests.fakes import triton_models as models
 from tests.fakes.triton_server import TritonServer, needs_triton
 
@@ -256,3 +257,24 @@ def test_without_a_bound_of_its_queue_one_batch_waits_to_be_formed():
 def test_only_a_model_with_a_name_can_be_loaded():
     with pytest.raises(ValueError, match="load_model needs a model; name it"):
         Triton(load_model=True)
+
+
+@needs_triton
+async def test_a_server_whose_http_port_is_closed_is_asked_at_its_grpc_port(
+    server, tmp_path, unused_tcp_port
+):
+    file = tmp_path / "f.yaml"
+    file.write_text(
+        f"""pools:
+              a:
+                server: {{kind: triton, model: plain, probe_over: grpc, grpc_port: {server.grpc_port}}}
+                slots_per_replica: auto
+                platform: {{kind: static, urls: [http://127.0.0.1:{unused_tcp_port}]}}"""
+    )
+    pool = load(file, {}).pools["a"]
+    asked = model_server(pool.server, pool.route.tls, grpc_tls=pool.grpc_tls)
+    (url,) = pool.platform.urls
+    assert await asked.ready(url)
+    assert await asked.slots(url) == 1
+    await asked.close()
+    assert not await asked.ready(url)

@@ -61,7 +61,9 @@ async def test_the_time_to_wake_is_measured_apart_and_is_the_lead_time_while_one
     await until(lambda: states(platform) == ["asleep"])
     fleet = await platform.fleet()
     assert fleet.cold_start_mean <= fleet.cold_start_p90 < cold
-    kept = {file: json.loads((local.state_dir / file).read_text()) for file in ("wakes.json", "cold_starts.json")}
+    kept = {
+        file: json.loads((local.state_dir / file).read_text()) for file in ("wakes.json", "cold_starts.json")
+    }
     assert [len(measured) for measured in kept.values()] == [1, 1]
     assert kept["wakes.json"] == [fleet.cold_start_mean]
 

@@ -145,13 +145,17 @@ async def test_a9_an_answer_with_both_framings_is_refused(fields, order):
         assert (answer.status, answer.head.get("X-Proxy-Reason")) == (502, "protocol")
 
 
-async def test_informational_answers_before_the_final_one_are_swallowed():
+async def test_informational_answers_come_before_the_final_one_as_many_as_there_are():
     async def script(wire: UpstreamWire, request: Received) -> None:
         wire.send(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + b"HTTP/1.1 102 Processing\r\n\r\n" * 5)
         await says(b"done")(wire, request)
 
     async with Upstream(script) as model, front(model.replica()) as proxy:
-        assert (await proxy.ask()).body == b"done"
+        client = await proxy.client()
+        client.ask()
+        assert [(await client.head()).status for _ in range(6)] == [103] + [102] * 5
+        assert (await client.answer()).body == b"done"
+        client.close()
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import random
+from contextlib import suppress
 
 import grpc
 import pytest
@@ -333,6 +334,53 @@ async def test_a_server_that_dies_in_mid_call_is_unavailable_and_may_have_execut
         await server.server.stop(0)
         assert await call.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
         await front.until(busy=0)
+
+
+class Cable:
+    """What lies between the proxy and a server, until it is cut."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._ends: list[asyncio.StreamWriter] = []
+
+    async def __aenter__(self) -> int:
+        self._listener = await asyncio.start_server(self._join, "127.0.0.1", 0)
+        return self._listener.sockets[0].getsockname()[1]
+
+    async def __aexit__(self, *_: object) -> None:
+        self._listener.close()
+        self.cut()
+
+    def cut(self) -> None:
+        for end in self._ends:
+            end.transport.abort()
+
+    async def _join(self, near: asyncio.StreamReader, near_end: asyncio.StreamWriter) -> None:
+        far, far_end = await asyncio.open_connection("127.0.0.1", self._port)
+        self._ends += [near_end, far_end]
+        await asyncio.gather(self._carry(near, far_end), self._carry(far, near_end))
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            while data := await reader.read(65536):
+                writer.write(data)
+        writer.transport.abort()
+
+
+async def test_a_connection_that_breaks_is_never_taken_for_the_word_of_the_server():
+    async with KServe(works_for_ever) as server:
+        cable = Cable(server.port)
+        async with cable as port:
+            target = f"127.0.0.1:{port}"
+            async with grpc_front(Replica("r", f"http://{target}", 8, target)) as front:
+                calls = [front.call(REQUEST) for _ in range(8)]
+                await server.got(8)
+                cable.cut()
+                for call in calls:
+                    assert await call.code() is grpc.StatusCode.UNAVAILABLE
+                    told = await trailers(call)
+                    assert (told["x-proxy-reason"], told["x-request-executed"]) == ("reset", "maybe")
+                assert front.facts.outcomes == {Outcome.FAILED: 8}
 
 
 async def test_a_server_that_comes_back_at_its_address_is_found_again():

@@ -25,7 +25,11 @@ class Servers:
         self.asked.append(url)
         await asyncio.sleep(0)
         names = self.lists[url]
-        return None if names is None else [ListedModel(name, None, b'{"id":"%b"}' % name.encode()) for name in names]
+        return (
+            None
+            if names is None
+            else [ListedModel(name, None, b'{"id":"%b"}' % name.encode()) for name in names]
+        )
 
     def known(self, *named):
         return KnownModels(named, self.list, lambda: list(self.lists), self)

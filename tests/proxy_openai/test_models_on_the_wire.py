@@ -55,7 +55,10 @@ async def test_an_unknown_model_is_404_with_the_names_that_there_are(servers):
         assert answer.status == 404
         assert answer.json["error"]["code"] == "model_not_found"
         assert answer.json["error"]["type"] == "invalid_request_error"
-        assert answer.json["error"]["message"] == "The model 'medium' does not exist here; there is small, large."
+        assert (
+            answer.json["error"]["message"]
+            == "The model 'medium' does not exist here; there is small, large."
+        )
         assert servers[0].requests == servers[1].requests == []
         assert pools[0].facts.told == []
 

@@ -1,7 +1,7 @@
-"""Tokens are found in every dialect, however the answer is cut into pieces, and nothing else is taken for them."""
+"""Tokens are found in every dialect, however the answer is cut, and nothing else is taken for them."""
 
 import json
-from itertools import count
+from itertools import count, pairwise
 
 import pytest
 from hypothesis import given
@@ -28,8 +28,12 @@ def taken(*pieces: bytes, **more) -> tuple[int, int, bool] | None:
     return None if use is None else (use.tokens_in, use.tokens_out, use.is_estimated)
 
 
-LLAMA = b'{"choices":[],"usage":{"completion_tokens":4,"prompt_tokens":9,"total_tokens":13},"timings":{"n":1}}'
-LOGPROBS = json.dumps({"usage": usage(9, 4), "prompt_logprobs": [0.5] * 3000, "prompt_token_ids": None}).encode()
+LLAMA = (
+    b'{"choices":[],"usage":{"completion_tokens":4,"prompt_tokens":9,"total_tokens":13},"timings":{"n":1}}'
+)
+LOGPROBS = json.dumps(
+    {"usage": usage(9, 4), "prompt_logprobs": [0.5] * 3000, "prompt_token_ids": None}
+).encode()
 EMBEDDINGS = json.dumps(
     {"usage": {"prompt_tokens": 6, "total_tokens": 6}, "data": [{"embedding": [0.25] * 5000}]}
 ).encode()
@@ -57,7 +61,16 @@ ANTHROPIC = (
         (ANTHROPIC, (25, 15, False)),
         ([b'{"results": [], "usage": {"total_tokens": 8}}'], (8, 0, False)),
     ],
-    ids=["body", "llama.cpp", "logprobs behind", "embeddings behind", "stream", "responses", "anthropic", "rerank"],
+    ids=[
+        "body",
+        "llama.cpp",
+        "logprobs behind",
+        "embeddings behind",
+        "stream",
+        "responses",
+        "anthropic",
+        "rerank",
+    ],
 )
 def test_what_the_answer_says_counts(pieces, wanted):
     assert taken(*pieces) == wanted
@@ -142,7 +155,7 @@ ANSWERS = [
 @given(answer=st.sampled_from(ANSWERS), cuts=st.lists(st.integers(0, 700), max_size=12))
 def test_it_does_not_matter_how_an_answer_is_cut(answer, cuts):
     edges = [0, *sorted(min(cut, len(answer)) for cut in cuts), len(answer)]
-    pieces = [answer[begin:end] for begin, end in zip(edges, edges[1:], strict=False)]
+    pieces = [answer[begin:end] for begin, end in pairwise(edges)]
     assert taken(*pieces) == taken(answer)
     assert read(*pieces).tokens == read(answer).tokens
 

@@ -1,4 +1,4 @@
-"""Tokens of real answers on their way: counted once, timed, told to who listens; the client gets every byte as it is."""
+"""Tokens of answers on their way: counted once, timed, told; the client gets every byte as it is."""
 
 import asyncio
 

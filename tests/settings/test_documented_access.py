@@ -1,4 +1,4 @@
-"""The examples of the documents on gRPC, the queue and tenants are files that the program takes."""
+"""The examples in documents about queue, slots, tenants and servers are files that the program takes."""
 
 import hashlib
 import re
@@ -21,7 +21,7 @@ def blocks(name: str, language: str = "yaml") -> list[str]:
 
 EXAMPLES = [
     pytest.param(block, id=f"{name} {number}")
-    for name in ("grpc.md", "queue.md", "tenants.md")
+    for name in ("grpc.md", "openai.md", "queue.md", "slots.md", "tenants.md", "triton.md")
     for number, block in enumerate(blocks(name))
     if "# tenants.yaml" not in block
 ]

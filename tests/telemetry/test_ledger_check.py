@@ -1,4 +1,4 @@
-"""A server that lastingly holds more or fewer requests than was sent to it is found out; passing noise is not."""
+"""A server that lastingly holds more or fewer requests than was sent to it is found out; noise is not."""
 
 import numpy as np
 import pytest

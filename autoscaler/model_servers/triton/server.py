@@ -1,7 +1,7 @@
 """What is asked of Triton, over HTTP or gRPC.
 
 Triton says "not ready" with 400, not 503; here everything but a yes is a no. A server is "not ready" as a
-whole also while one of its models is loaded or unloaded, unless it was started with
+whole also while one of its models is unloaded, unless it was started with
 `--strict-readiness=false`.
 """
 

@@ -21,12 +21,13 @@ from autoscaler.cold_starts import ColdStarts
 from autoscaler.domain import Fleet
 from autoscaler.errors import PlatformUnavailable
 from autoscaler.platforms.local_process import processes
-from autoscaler.platforms.local_process.fleet_plan import State, free_place, plan_fleet
+from autoscaler.platforms.local_process.fleet_plan import ORDERED, State, free_place, plan_fleet
 from autoscaler.platforms.local_process.gpu_places import cores_of, grouped
 from autoscaler.platforms.local_process.options import HOST, LocalOptions
 from autoscaler.platforms.local_process.records import Records, ReplicaRecord
 from autoscaler.platforms.local_process.replica_process import ReplicaProcess
-from autoscaler.platforms.local_process.supervisor import Supervisor, Surroundings
+from autoscaler.platforms.local_process.supervisor import Supervisor
+from autoscaler.platforms.local_process.surroundings import Surroundings
 from autoscaler.platforms.local_process.view import ReplicaView, view_of
 from autoscaler.ports import Clock, ModelServer, ReplicaListener, Sleeps
 from autoscaler.topology.read_machine import read_machine
@@ -79,7 +80,7 @@ class LocalProcesses:
         """
         self._records.open()
         await self._place_gpus()
-        self._around = around = Surroundings(
+        around = Surroundings(
             self._options,
             self._server,
             listener,
@@ -92,13 +93,14 @@ class LocalProcesses:
         )
         found = await asyncio.to_thread(self._find_left)
         strangers = [process for process in found if not self._adopt(around, process)]
-        self._desired = len(self._places)
         adopted = list(self._places.values())
         await asyncio.gather(
             *(supervisor.probed() for supervisor in adopted),
             *(process.end(self._options.stop_grace) for process in strangers),
         )
-        self._desired -= sum(supervisor.state is State.ASLEEP for supervisor in adopted)
+        # Only now is known who sleeps; nothing is started in the place of one that ended meanwhile.
+        self._around = around
+        self._desired = sum(supervisor.state in ORDERED for supervisor in self._places.values())
 
     async def fleet(self) -> Fleet:
         """Count the replicas: waiting to be restarted is starting, being ended is draining.

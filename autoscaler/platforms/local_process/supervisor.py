@@ -13,44 +13,22 @@ one after the other; what goes wrong there cancels it.
 """
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import structlog
 
-from autoscaler.cold_starts import ColdStarts
 from autoscaler.errors import ReplicaFailed
 from autoscaler.platforms.local_process.back_off import BackOff
 from autoscaler.platforms.local_process.fleet_plan import Member, State
-from autoscaler.platforms.local_process.options import LocalOptions
 from autoscaler.platforms.local_process.replica_log import ReplicaLog
 from autoscaler.platforms.local_process.replica_process import ReplicaProcess
+from autoscaler.platforms.local_process.surroundings import Surroundings
 from autoscaler.platforms.local_process.watch import Watch
-from autoscaler.ports import Clock, ModelServer, Replica, ReplicaListener, Sleeps
+from autoscaler.ports import Replica, Sleeps
 
 DRAIN_POLL_INTERVAL = 0.1
 """Between two looks at the slots of a draining replica [s]."""
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What all places of a pool share."""
-
-    options: LocalOptions
-    server: ModelServer
-    listener: ReplicaListener
-    clock: Clock
-    cold_starts: ColdStarts
-    new_process: Callable[[int], ReplicaProcess]
-    """Makes the next incarnation for a place, with an id and a port of its own; not started yet."""
-    sleeper: Sleeps | None
-    """How a replica is put to sleep; None if it cannot be."""
-    wakes: ColdStarts
-    """How long waking takes: measured apart from starts."""
-    may_sleep: Callable[[], bool]
-    """Whether there is room for one more that sleeps."""
 
 
 class Supervisor:

@@ -58,8 +58,19 @@ class Line:
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection now."""
+        """Whether there is a connection now, as far as the library has noticed."""
         return self.channel.get_state() is grpc.ChannelConnectivity.READY
+
+    async def breaks_within(self, patience: float) -> bool:
+        """Whether the library notices within `patience` [s] that the connection is lost."""
+        if not self.connected:
+            return True
+        try:
+            async with asyncio.timeout(patience):
+                await self.channel.wait_for_state_change(grpc.ChannelConnectivity.READY)
+        except TimeoutError:
+            return False
+        return True
 
 
 class Channels:

@@ -141,10 +141,14 @@ class TokenCount:
             self._keep_usage(piece)
 
     def _keep_usage(self, text: bytes) -> None:
-        for found in _USAGE.finditer(text):
-            self._last_usage = text[found.end() : found.end() + _USAGE_MAX]
-            # Anthropic's streams say at the beginning what was asked, and at the end what was answered.
-            self._first_usage = self._first_usage or self._last_usage
+        at = text.rfind(_USAGE_NAME)
+        while (found := _USAGE.match(text, at)) is None:  # it is a text, or names nothing
+            if (at := text.rfind(_USAGE_NAME, 0, at)) < 0:
+                return
+        self._last_usage = text[found.end() : found.end() + _USAGE_MAX]
+        # Anthropic's streams say at the beginning what was asked, and at the end what was answered.
+        if not self._first_usage and (first := _USAGE.search(text)):
+            self._first_usage = text[first.end() : first.end() + _USAGE_MAX]
 
     # -- what was said
 
