@@ -128,6 +128,7 @@ class _Program:
                 pool.settings.route,
                 pool.settings.server.model,
                 (pool.settings.route.tls or ClientTls()) if pool.settings.grpc_tls else None,
+                pool.batching,
             )
             for pool in self._pools
             if pool.settings.speaks_grpc

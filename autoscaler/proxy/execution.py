@@ -33,6 +33,7 @@ from autoscaler.proxy.onward import Onward
 from autoscaler.proxy.part_answer import PartAnswer
 from autoscaler.proxy.shared_call import Unmerged
 from autoscaler.proxy.tenants.tokens import TokenCount, estimate
+from autoscaler.proxy.timing import server_timing
 from autoscaler.proxy.urgency import class_of
 
 
@@ -194,13 +195,7 @@ class Execution:
 
     def timing(self) -> str:
         """Tell where the time went, as `Server-Timing` does [ms]."""
-        waited, served = self.times()
-        timing = f"queue;dur={waited * 1000:.1f}"
-        if self.grant is None:
-            return timing
-        if (shared := self.grant.shared) is not None:
-            timing += f', batch;dur={shared.merge_time * 1000:.1f};desc="{shared.rows} rows"'
-        return f"{timing}, service;dur={served * 1000:.1f}"
+        return server_timing(*self.times(), self.grant)
 
     def _class(self) -> PriorityClass:
         route, onward = self._route, self._onward

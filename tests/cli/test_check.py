@@ -175,3 +175,9 @@ async def test_services_longer_than_band_and_wait_allow_are_a_warning():
     level, text = (await found(settings))["pools.chat.objective"]
     assert level is Level.WARNING
     assert "services took 2 s lately" in text
+
+
+async def test_slots_that_are_not_known_yet_are_not_compared():
+    settings = settings_of("slots_per_replica: auto, platform: {kind: static, urls: [http://127.0.0.1:1]}")
+    level, text = (await found(settings))["pools.chat.objective"]
+    assert (level, text) == (Level.OK, "not compared, for slots are found out while the program runs")

@@ -16,7 +16,6 @@ def triton(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TritonServer]:
     if not is_installed(HOME):
         pytest.skip("Triton is not installed; `make triton` does it")
     repository = tmp_path_factory.mktemp("models")
-    models.identities(repository)
     for datatype in models.DATATYPES:
         models.identity(repository, datatype, 0, rank=2)
     for write in (models.arithmetic, models.upper_case, models.poisoned):

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
-from tests.fakes.triton_models import DATATYPES, ROWS_MAX
+from tests.fakes.triton_models import DATATYPES
 from tests.fakes.triton_program import TritonProgram
 from tests.fakes.triton_server import TritonServer
 
@@ -23,7 +23,7 @@ IN_JSON = [datatype for datatype in DATATYPES if datatype not in ("FP16", "BF16"
 """The others have no form in JSON."""
 
 a_few = settings(
-    max_examples=5,
+    max_examples=4,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -65,12 +65,11 @@ def places(triton: TritonServer, program: TritonProgram) -> Iterator[tuple[Place
         )
 
 
-def models_of(datatype: str) -> list[str]:
-    return [f"identity_{datatype.lower()}", f"identity_{datatype.lower()}_flat"]
+def model_of(datatype: str) -> str:
+    return f"identity_{datatype.lower()}_flat"
 
 
-shapes = st.tuples(st.integers(1, ROWS_MAX), st.integers(0, 6))
-"""The first dimension is that of the rows, where the model knows rows."""
+shapes = st.tuples(st.integers(0, 6), st.integers(0, 6))
 
 
 def raw_values(datatype: str, count: int, seed: int) -> bytes:
@@ -100,8 +99,8 @@ def json_values(datatype: str, count: int, seed: int) -> list:
 @pytest.mark.parametrize("datatype", DATATYPES)
 def test_binary_tensors_over_http_are_the_same(triton, places, datatype):
     @a_few
-    @given(shape=shapes, seed=st.integers(0, 2**32 - 1), model=st.sampled_from(models_of(datatype)))
-    def prove(shape: tuple[int, int], seed: int, model: str) -> None:
+    @given(shape=shapes, seed=st.integers(0, 2**32 - 1))
+    def prove(shape: tuple[int, int], seed: int) -> None:
         raw = raw_values(datatype, shape[0] * shape[1], seed)
         tensor = {
             "name": "INPUT",
@@ -116,15 +115,16 @@ def test_binary_tensors_over_http_are_the_same(triton, places, datatype):
         assert ours[0] == 200
         assert ours[2].endswith(raw)
 
-    triton.load(*models_of(datatype))
+    model = model_of(datatype)
+    triton.load(model)
     prove()
 
 
 @pytest.mark.parametrize("datatype", IN_JSON)
 def test_tensors_in_json_are_the_same(triton, places, datatype):
     @a_few
-    @given(shape=shapes, seed=st.integers(0, 2**32 - 1), model=st.sampled_from(models_of(datatype)))
-    def prove(shape: tuple[int, int], seed: int, model: str) -> None:
+    @given(shape=shapes, seed=st.integers(0, 2**32 - 1))
+    def prove(shape: tuple[int, int], seed: int) -> None:
         values = json_values(datatype, shape[0] * shape[1], seed)
         tensor = {"name": "INPUT", "shape": shape, "datatype": datatype, "data": values}
         body = json.dumps({"inputs": [tensor]}).encode()
@@ -132,15 +132,16 @@ def test_tensors_in_json_are_the_same(triton, places, datatype):
         assert ours == its
         assert ours[0] == 200
 
-    triton.load(*models_of(datatype))
+    model = model_of(datatype)
+    triton.load(model)
     prove()
 
 
 @pytest.mark.parametrize("datatype", DATATYPES)
 def test_tensors_over_grpc_are_the_same(triton, places, datatype):
     @a_few
-    @given(shape=shapes, seed=st.integers(0, 2**32 - 1), model=st.sampled_from(models_of(datatype)))
-    def prove(shape: tuple[int, int], seed: int, model: str) -> None:
+    @given(shape=shapes, seed=st.integers(0, 2**32 - 1))
+    def prove(shape: tuple[int, int], seed: int) -> None:
         raw = raw_values(datatype, shape[0] * shape[1], seed)
         tensor = service_pb2.ModelInferRequest.InferInputTensor(name="INPUT", datatype=datatype, shape=shape)
         request = service_pb2.ModelInferRequest(
@@ -150,5 +151,6 @@ def test_tensors_over_grpc_are_the_same(triton, places, datatype):
         assert ours == its
         assert service_pb2.ModelInferResponse.FromString(ours).raw_output_contents[0] == raw
 
-    triton.load(*models_of(datatype))
+    model = model_of(datatype)
+    triton.load(model)
     prove()

@@ -32,6 +32,9 @@ from autoscaler.proxy.upstream import Upstream
 _LARGE = 64 * 1024
 """JSON longer than this is read in another process [bytes]: it would hold up everybody for milliseconds."""
 
+_LONG_MESSAGE = 1024 * 1024
+"""A message longer than this is not read, and its request goes alone [bytes]."""
+
 _TOO_LARGE = 16 * 1024 * 1024
 """JSON longer than this is not read at all, and its request goes alone [bytes]."""
 
@@ -119,15 +122,14 @@ class Batching:
         except NotMergeable:
             return None
 
-    def grpc_wish(
-        self, message: bytes, metadata: Iterable[tuple[str, str | bytes]], model: str
-    ) -> Wish | None:
-        """Return how a gRPC request for `model` can be merged; None if it must go alone."""
-        if self._rows_max(model, "") <= 1:
+    def grpc_wish(self, message: bytes, metadata: Iterable[tuple[str, str | bytes]]) -> Wish | None:
+        """Return how a gRPC request can be merged; None if it must go alone. May raise `Refused`."""
+        if len(message) > _LONG_MESSAGE:
             return None
         try:
             item = grpc_item(message, metadata)
-            return item, item.mergeable(self._rows_max(item.at.model, item.at.version))
+            rows_max = self._rows_max(item.at.model, item.at.version)
+            return (item, item.mergeable(rows_max)) if rows_max > 1 else None
         except Malformed as bad:
             raise _refused(bad) from bad
         except NotMergeable:

@@ -67,7 +67,9 @@ class Conversation:
 
     def story(self, said: Metadata = ()) -> Metadata:
         """Tell whose answer this is, unless the server `said` it, and where its time went."""
-        timing = ("server-timing", server_timing(*self._times()))
+        waited, served = self._times()
+        grant = None if self.inference is None else self.inference.grant
+        timing = ("server-timing", server_timing(waited, served or 0.0, grant))
         return (timing,) if first(said, REQUEST_ID) is not None else ((REQUEST_ID, self.id), timing)
 
     # -- towards a replica

@@ -9,7 +9,7 @@ request is told as ended. Nothing is awaited for that.
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from types import TracebackType
 from typing import Any, Self
@@ -28,6 +28,7 @@ from autoscaler.proxy.grpc.metadata import Metadata, first
 from autoscaler.proxy.grpc.methods import Kind, Method
 from autoscaler.proxy.grpc.relay import Client, Status, relay_answer, relay_stream
 from autoscaler.proxy.grpc.routes import GrpcRoute
+from autoscaler.proxy.shared_call import SharedCall, Unmerged
 from autoscaler.proxy.urgency import class_of
 
 _BUSY = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE)
@@ -94,8 +95,12 @@ class Inference:
 
     async def run(self) -> Status:
         """Wait for a slot and use it; return what the replica says. Raises `Refused` if in vain."""
-        self._take(await self._route.drive.acquire(self.request))
+        await self._wait_for_slot()
         while True:
+            if self._slot.shared is not None:
+                if (part := await self._part(self._slot.shared)) is not None:
+                    return part
+                continue
             line = await self._connected()
             if not (self._route.drive.preempts and self._asked.method.kind is Kind.INFERENCE):
                 status = await self._relay(line)
@@ -135,6 +140,35 @@ class Inference:
             affinity_key=affinity_key(options.affinity, self._text, asked.method.path),
             given_up_at=self._arrived_at + left,
         )
+
+    async def _wait_for_slot(self) -> None:
+        asked, batching = self._asked, self._route.batching
+        wish = None
+        if batching is not None and asked.method.kind is Kind.INFERENCE:
+            wish = batching.grpc_wish(asked.message, asked.metadata)
+        if wish is None:
+            self._take(await self._route.drive.acquire(self.request))
+        else:
+            item, merge = wish
+            self.request = replace(self.request, merge=merge)
+            self._take(await self._route.drive.acquire(self.request, item))
+
+    async def _part(self, shared: SharedCall) -> Status | None:
+        """Wait for its part of the answer of a call that others share; None if it must try again."""
+        drive, slot = self._route.drive, self._slot
+        try:
+            part = await shared.part(self.request.id)
+        except Unmerged:
+            self._take(await drive.retry(slot, alone=True))
+            return None
+        except CallBroke as broken:
+            if not broken.can_be_repeated:
+                self._end = CallEnd.REFUSED if broken.how == "connect" else CallEnd.BROKE
+                raise Refused(_broke(broken)) from broken
+            self._take(await drive.retry(slot, refused=broken.how == "connect"))
+            return None
+        self._outcome = Outcome.COMPLETED
+        return Status(grpc.StatusCode.OK, "", (), message=part.body)
 
     def _text(self, name: str) -> str | None:
         return first(self._asked.metadata, name.lower())

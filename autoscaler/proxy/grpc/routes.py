@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autoscaler.proxy.answers import Refusal, Refused
+from autoscaler.proxy.batch.batching import Batching
 from autoscaler.proxy.drive import PoolDrive
 from autoscaler.proxy.options import RouteOptions
 from autoscaler.tls import ClientTls
@@ -29,6 +30,8 @@ class GrpcRoute:
     """The model that the pool is configured for; None: whatever its servers have."""
     tls: ClientTls | None = None
     """How its replicas are spoken to; None for plain text."""
+    batching: Batching | None = None
+    """Merges its requests, with those that come over HTTP; None: none is merged."""
 
 
 class Routes:
