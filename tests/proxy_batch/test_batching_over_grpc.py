@@ -122,7 +122,7 @@ async def test_a_connection_that_breaks_is_told():
 
 
 async def test_its_mates_survive_an_item_that_fails():
-    """Alone, the failed one goes over gRPC, where this server does not listen; its mate over HTTP is served."""
+    """The failed one goes alone over gRPC, where nobody listens here; its mate over HTTP is served."""
 
     def poisoned(request):
         return 500 if 13 in rows_of(request) else same(request)
