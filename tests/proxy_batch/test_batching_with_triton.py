@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import random
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -241,3 +242,69 @@ async def test_t9_t12_a_bad_request_is_answered_as_triton_does_and_disturbs_nobo
         directly = await ask(triton.url, "identity_fp32", bad, None)
         assert [answer[0] for answer in answers] == [200, directly[0], 200, directly[0]]
         assert answers[1] == answers[3] == directly
+
+
+async def test_a_thousand_cancels_at_random_leave_the_ledger_exact(triton: TritonServer):
+    """Half of them leave while they wait or are in a batch; `front` checks the ledger at its end."""
+    rng = random.Random(3)
+    batched: list[int] = []
+    async with proxy(triton, "identity_fp32", batched=batched) as it, aiohttp.ClientSession() as session:
+        url = f"http://127.0.0.1:{it.port}/v2/models/identity_fp32/infer"
+        counts = {"answered": 0, "left": 0}
+
+        async def one(number: int) -> None:
+            data, length = request(np.full((1, 2), float(number), "f4"), binary=True)
+            try:
+                async with asyncio.timeout(rng.uniform(0.001, 0.05) if number % 2 else 10):
+                    fields = {HEADER_LENGTH: str(length)}
+                    async with session.post(url, data=data, headers=fields) as answer:
+                        got = (answer.status, await answer.read(), int(answer.headers[HEADER_LENGTH]))
+                assert tensor(got)[0, 0] == number
+                counts["answered"] += 1
+            except TimeoutError:
+                counts["left"] += 1
+
+        for begin in range(0, 1000, 50):
+            await asyncio.gather(*(one(number) for number in range(begin, begin + 50)))
+        assert counts["answered"] >= 500
+        assert counts["left"] >= 100
+    assert batched
+
+
+async def test_a_model_that_is_unloaded_under_load_is_told_and_comes_back(triton: TritonServer):
+    async with proxy(triton, "upper_case") as it:
+        url = f"http://127.0.0.1:{it.port}"
+        data, length = request(np.array([[b"a"]], object), binary=True, name="TEXT", out="UPPER")
+
+        async def load(seconds: float) -> list[int]:
+            statuses, ends = [], asyncio.get_running_loop().time() + seconds
+            while asyncio.get_running_loop().time() < ends:
+                statuses.append((await ask(url, "upper_case", data, length))[0])
+            return statuses
+
+        loading = [asyncio.create_task(load(1.0)) for _ in range(6)]
+        await asyncio.sleep(0.3)
+        await asyncio.to_thread(triton.unload, "upper_case")
+        statuses = [status for each in loading for status in await each]
+        assert set(statuses) <= {200, 400, 404, 503}
+        assert statuses[-1] != 200
+        await asyncio.to_thread(triton.load, "upper_case")
+        async with asyncio.timeout(10):
+            while (await ask(url, "upper_case", data, length))[0] != 200:
+                await asyncio.sleep(0.05)
+
+
+async def test_a_triton_that_is_killed_in_a_batch_is_told_and_serves_again(triton: TritonServer):
+    async with proxy(triton, "timed") as it:
+        url = f"http://127.0.0.1:{it.port}"
+        bodies = [request(np.full((1, 1), float(i), "f4"), binary=True) for i in range(6)]
+        asking = [asyncio.create_task(ask(url, "timed", *body)) for body in bodies]
+        await it.until(running=5)  # the first is done, the others are in a batch
+        await asyncio.to_thread(triton.kill)
+        statuses = [(await each)[0] for each in asking]
+        assert statuses.count(502) == 5
+        await asyncio.to_thread(triton.start)
+        await asyncio.to_thread(triton.load, "timed")
+        async with asyncio.timeout(30):  # the replica may have been ejected for a while
+            while (await ask(url, "timed", *bodies[0]))[0] != 200:
+                await asyncio.sleep(0.1)
