@@ -111,6 +111,25 @@ class Platform(Protocol):
         """Let go of everything: what this platform started ends, nothing is left behind."""
 
 
+class Leadership(Protocol):
+    """Which one of several programs that look after the same pools acts. The others observe and decide as it
+    does, and are ready to take its place."""
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this one acts, at this very moment; it turns false before another's can turn true."""
+
+    @property
+    def leader(self) -> str | None:
+        """Name of the one that acts, as last heard, for a person; None if there is none, or nobody knows."""
+
+    async def run(self) -> None:
+        """Seek to lead and keep leading until cancelled, then give it up, so that another can lead at once.
+
+        Nothing that goes wrong outside ends it: who cannot be sure to lead does not lead.
+        """
+
+
 class RequestListener(Protocol):
     """Who is told the facts of the request path: the observer of the control path, the metrics.
 

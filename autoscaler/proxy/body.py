@@ -8,6 +8,7 @@ waiting for the client counts, so a slow server makes no client late.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from copy import copy
 from typing import Protocol
@@ -23,6 +24,10 @@ Pieces = AsyncGenerator[bytes, None]
 
 Payload = bytes | Pieces | None
 """What is sent of a body: nothing, all of it, or a stream that reads on from the client."""
+
+
+_NOTHING: deque[bytes] = deque()
+"""In the place of the buffer of a reader that has given all it will ever have; nobody adds to it."""
 
 
 class Body(Protocol):
@@ -91,6 +96,10 @@ class RequestBody:
                 self.spooled += len(chunk)
                 self._budget.bytes_left -= len(chunk)
             self.complete = _is_whole(self._content)
+        if self.complete:
+            self._content._buffer = (
+                _NOTHING  # its own takes as much memory empty as all that we note of a body
+            )
 
     def held(self) -> bytes:
         """Return what was read ahead and is held."""

@@ -158,6 +158,18 @@ async def test_a_deadline_that_passes_in_the_queue_takes_the_call_out_unsent():
         running.cancel()
 
 
+async def test_a_deadline_that_passes_while_it_is_told_is_no_error_of_ours():
+    """The queue lets go of a call in the very moment in which the library ends it."""
+    async with KServe(works_for_ever) as server, grpc_front(server.replica()) as front:
+        running = front.call(REQUEST)
+        await front.until(busy=1)
+        for _ in range(20):
+            late = [front.call(REQUEST, timeout=0.02) for _ in range(5)]
+            codes = {await call.code() for call in late}
+            assert codes == {grpc.StatusCode.DEADLINE_EXCEEDED}
+        running.cancel()
+
+
 async def test_who_has_no_deadline_waits_no_longer_than_the_queue_allows():
     async with (
         KServe(works_for_ever) as server,

@@ -174,6 +174,10 @@ async def test_every_call_is_written_with_what_became_of_it(tmp_path):
         await stream.read()
         await stream.done_writing()
         assert await stream.read() is grpc.aio.EOF
+        breaks = front.call(asks_for("m", b"slow"))
+        await front.until(busy=1)
+        await server.server.stop(0)
+        assert await breaks.code() is grpc.StatusCode.UNAVAILABLE
         await front.check_nothing_is_left()
     log.close()
     lines = [json.loads(line) for line in (tmp_path / "access.log").read_text().splitlines()]
@@ -182,12 +186,13 @@ async def test_every_call_is_written_with_what_became_of_it(tmp_path):
     assert (answered["pool"], answered["replica"]) == ("pool", server.replica().id)
     assert answered["sent_bytes"] == 5
     assert answered["total_seconds"] >= answered["service_seconds"] > 0
-    assert lines[-1]["sent_bytes"] == len(REQUEST)
+    assert lines[-2]["sent_bytes"] == len(REQUEST)
     assert {(line["status"], line["code"], line["grpc_status"]) for line in lines} == {
         (200, "ok", "OK"),
         (400, "invalid_argument", "INVALID_ARGUMENT"),
         (429, "queue_full", "RESOURCE_EXHAUSTED"),
         (499, "client_left", "CANCELLED"),
+        (502, "upstream_reset", "UNAVAILABLE"),
         (504, "deadline_exceeded", "DEADLINE_EXCEEDED"),
     }
 

@@ -160,6 +160,32 @@ def test_it_does_not_matter_how_an_answer_is_cut(answer, cuts):
     assert read(*pieces).tokens == read(answer).tokens
 
 
+TOOL = {"tool_calls": [{"index": 0, "function": {"arguments": '{"a'}}]}
+KINDS = {
+    chunk({"content": "a"}): 1,
+    chunk({"content": ' "content":"x" data: \n'}): 1,
+    chunk({"content": ""}): 0,
+    chunk({"reasoning_content": "hm"}): 1,
+    chunk(TOOL): 1,
+    chunk({}, "stop"): 0,
+    event(choices=[{"index": 0, "delta": {"content": "a"}}, {"index": 1, "delta": {"content": "b"}}]): 2,
+    b": ping\n\n": 0,
+    b"event: delta\n" + chunk({"content": "a"}): 1,
+}
+
+
+@given(
+    events=st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=30),
+    together=st.lists(st.integers(1, 3), min_size=30, max_size=30),
+)
+def test_each_text_counts_once_whatever_stands_between_and_however_events_come_together(events, together):
+    pieces, rest = [], list(events)
+    for number in together:
+        pieces.append(b"".join(rest[:number]))
+        del rest[:number]
+    assert read(*pieces)._deltas == sum(KINDS[each] for each in events)
+
+
 def test_what_is_held_of_a_stream_does_not_grow_with_it():
     tokens = read(*[b'{"usage": {"prompt_tokens": 1}, "data": "', *[b"x" * 65536] * 20, b'"}'])
     events = read(b"data: ", *[b"x" * 65536] * 20)

@@ -8,20 +8,10 @@ Source: `grpc_service.proto` and `model_config.proto`, package `inference`.
 
 from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from autoscaler.wire_messages import message_classes
 
 _PACKAGE = "inference"
 SERVICE = f"/{_PACKAGE}.GRPCInferenceService/"
-
-_FIELD = descriptor_pb2.FieldDescriptorProto
-_KINDS = {
-    "string": _FIELD.TYPE_STRING,
-    "bool": _FIELD.TYPE_BOOL,
-    "int32": _FIELD.TYPE_INT32,
-    "int64": _FIELD.TYPE_INT64,
-    "uint32": _FIELD.TYPE_UINT32,
-    "uint64": _FIELD.TYPE_UINT64,
-}
 
 _ENUMS = {
     "DataType": (
@@ -32,8 +22,7 @@ _ENUMS = {
 }
 """Values by name, numbered from 0."""
 
-_MESSAGES: dict[str, str] = {
-    # field: number, kind, and a star if there may be several
+_MESSAGES = {
     "ServerReadyRequest": "",
     "ServerReadyResponse": "ready 1 bool",
     "ModelReadyRequest": "name 1 string, version 2 string",
@@ -79,42 +68,9 @@ _MESSAGES: dict[str, str] = {
 }
 
 
-def _add_field(message: Any, name: str, number: int, kind: str) -> None:
-    field = message.field.add(name=name, number=number, json_name=name)
-    field.label = _FIELD.LABEL_REPEATED if kind.endswith("*") else _FIELD.LABEL_OPTIONAL
-    kind = kind.rstrip("*")
-    if kind in _KINDS:
-        field.type = _KINDS[kind]
-    else:
-        field.type = _FIELD.TYPE_ENUM if kind in _ENUMS else _FIELD.TYPE_MESSAGE
-        field.type_name = f".{_PACKAGE}.{kind}"
-
-
-def _file() -> Any:
-    file = descriptor_pb2.FileDescriptorProto(name="described.proto", package=_PACKAGE, syntax="proto3")
-    for enum_name, values in _ENUMS.items():
-        enum = file.enum_type.add(name=enum_name)
-        for number, value in enumerate(values.split()):
-            enum.value.add(name=value, number=number)
-    for message_name, fields in _MESSAGES.items():
-        message = file.message_type.add(name=message_name)
-        for field in filter(None, fields.split(", ")):
-            field_name, field_number, kind = field.split()
-            _add_field(message, field_name, int(field_number), kind)
-    return file
-
-
-# A pool of its own: another library of the same process may know the same messages.
-_pool = descriptor_pool.DescriptorPool()
-_pool.Add(_file())
-
-
 def message(name: str) -> Any:
     """Return the class of a message."""
     return _classes[name]
 
 
-_classes = {
-    name: message_factory.GetMessageClass(_pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
-    for name in _MESSAGES
-}
+_classes = message_classes(_PACKAGE, _MESSAGES, _ENUMS)

@@ -1,7 +1,6 @@
 """The messages of KEDA's external scaler, by the names and numbers of their fields.
 
-That is all of a protocol that is on the wire, so it is written here as data; the protobuf library does the
-rest. Numbers are sent twice: as the integer that older versions of KEDA read, and as the float that those
+Numbers are sent twice: as the integer that older versions of KEDA read, and as the float that those
 since 2.17 do. A float of 0 is taken for absent, and then the integer counts, so 0 is 0 in both.
 
 Source: the interface of KEDA's external scalers, package `externalscaler`.
@@ -9,84 +8,31 @@ Source: the interface of KEDA's external scalers, package `externalscaler`.
 
 from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from autoscaler.wire_messages import message_classes
 
-_FIELD = descriptor_pb2.FieldDescriptorProto
-_KINDS = {
-    "string": _FIELD.TYPE_STRING,
-    "bool": _FIELD.TYPE_BOOL,
-    "int64": _FIELD.TYPE_INT64,
-    "double": _FIELD.TYPE_DOUBLE,
-}
 _PACKAGE = "externalscaler"
 SERVICE = f"{_PACKAGE}.ExternalScaler"
 
-_METADATA = "ScaledObjectRef.ScalerMetadataEntry"
-_MESSAGES: dict[str, dict[str, tuple[int, str, bool]]] = {
-    # field: number, kind or message, whether there may be several
-    "ScaledObjectRef": {
-        "name": (1, "string", False),
-        "namespace": (2, "string", False),
-        "scalerMetadata": (3, _METADATA, True),
+_classes = message_classes(
+    _PACKAGE,
+    {
+        "ScaledObjectRef": "name 1 string, namespace 2 string, scalerMetadata 3 map",
+        "IsActiveResponse": "result 1 bool",
+        "MetricSpec": "metricName 1 string, targetSize 2 int64, targetSizeFloat 3 double",
+        "GetMetricSpecResponse": "metricSpecs 1 MetricSpec*",
+        "GetMetricsRequest": "scaledObjectRef 1 ScaledObjectRef, metricName 2 string",
+        "MetricValue": "metricName 1 string, metricValue 2 int64, metricValueFloat 3 double",
+        "GetMetricsResponse": "metricValues 1 MetricValue*",
     },
-    "IsActiveResponse": {"result": (1, "bool", False)},
-    "MetricSpec": {
-        "metricName": (1, "string", False),
-        "targetSize": (2, "int64", False),
-        "targetSizeFloat": (3, "double", False),
-    },
-    "GetMetricSpecResponse": {"metricSpecs": (1, "MetricSpec", True)},
-    "GetMetricsRequest": {
-        "scaledObjectRef": (1, "ScaledObjectRef", False),
-        "metricName": (2, "string", False),
-    },
-    "MetricValue": {
-        "metricName": (1, "string", False),
-        "metricValue": (2, "int64", False),
-        "metricValueFloat": (3, "double", False),
-    },
-    "GetMetricsResponse": {"metricValues": (1, "MetricValue", True)},
-}
+)
 
-
-def _add_field(message: Any, name: str, number: int, kind: str, is_repeated: bool) -> None:
-    field = message.field.add(name=name, number=number)
-    field.label = _FIELD.LABEL_REPEATED if is_repeated else _FIELD.LABEL_OPTIONAL
-    if kind in _KINDS:
-        field.type = _KINDS[kind]
-    else:
-        field.type, field.type_name = _FIELD.TYPE_MESSAGE, f".{_PACKAGE}.{kind}"
-
-
-def _file() -> Any:
-    file = descriptor_pb2.FileDescriptorProto(name="externalscaler.proto", package=_PACKAGE, syntax="proto3")
-    for message_name, fields in _MESSAGES.items():
-        message = file.message_type.add(name=message_name)
-        for name, (number, kind, is_repeated) in fields.items():
-            _add_field(message, name, number, kind, is_repeated)
-    entry = file.message_type[0].nested_type.add(name=_METADATA.rpartition(".")[2])
-    entry.options.map_entry = True
-    _add_field(entry, "key", 1, "string", False)
-    _add_field(entry, "value", 2, "string", False)
-    return file
-
-
-# A pool of its own: another library of the same process may know the same messages.
-_pool = descriptor_pool.DescriptorPool()
-_pool.Add(_file())
-
-
-def _class(name: str) -> Any:
-    return message_factory.GetMessageClass(_pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
-
-
-ScaledObjectRef = _class("ScaledObjectRef")
-IsActiveResponse = _class("IsActiveResponse")
-MetricSpec = _class("MetricSpec")
-GetMetricSpecResponse = _class("GetMetricSpecResponse")
-GetMetricsRequest = _class("GetMetricsRequest")
-MetricValue = _class("MetricValue")
-GetMetricsResponse = _class("GetMetricsResponse")
+ScaledObjectRef = _classes["ScaledObjectRef"]
+IsActiveResponse = _classes["IsActiveResponse"]
+MetricSpec = _classes["MetricSpec"]
+GetMetricSpecResponse = _classes["GetMetricSpecResponse"]
+GetMetricsRequest = _classes["GetMetricsRequest"]
+MetricValue = _classes["MetricValue"]
+GetMetricsResponse = _classes["GetMetricsResponse"]
 
 
 def metric_spec(name: str, target: int) -> Any:

@@ -23,6 +23,7 @@ _METHOD = "POST"
 """What HTTP/2 says of every call; its path tells which it is."""
 
 _OURS = frozenset((POOL_KEY,))
+_REPLACED = _OURS | {REQUEST_ID}
 
 Context = Any  # the library hands out a class of its own, which it does not name
 
@@ -76,9 +77,9 @@ class Conversation:
 
     def onward(self, without: frozenset[str]) -> Metadata:
         """Return what a replica gets to see of its metadata, less the names in `without`; with its id."""
-        if self._brought_id:
-            return passed_on(self.metadata, _OURS | without if without else _OURS)
-        return (*passed_on(self.metadata, _OURS | without | {REQUEST_ID}), (REQUEST_ID, self.id))
+        ours = _OURS if self._brought_id else _REPLACED
+        passed = passed_on(self.metadata, ours | without if without else ours)
+        return passed if self._brought_id else (*passed, (REQUEST_ID, self.id))
 
     def text(self, name: str) -> str | None:
         """Return the first text value of a name of its metadata, in whatever case."""
@@ -90,6 +91,8 @@ class Conversation:
         """It ends with what a server said."""
         self._sent += len(status.message or b"")
         self._note_code(status.code)
+        if status.broke:
+            self._status, self._code = 502, "upstream_reset"
 
     def note_refusal(self, refusal: Refusal) -> None:
         """It ends with a refusal of ours."""

@@ -148,7 +148,7 @@ class Handling(Conversation):
         if status.initial:
             await self.context.send_initial_metadata(status.initial)
         if status.code is not grpc.StatusCode.OK:
-            await self.context.abort(status.code, status.details, trailing)
+            await self._abort(status.code, status.details, trailing)
         self.context.set_trailing_metadata(trailing)
         return status.message
 
@@ -165,4 +165,12 @@ class Handling(Conversation):
     async def _refuse(self, refusal: Refusal) -> None:
         self._is_telling = True
         self.note_refusal(refusal)
-        await self.context.abort(code_of(refusal), refusal.text, (*trailers_of(refusal), *self.story()))
+        await self._abort(code_of(refusal), refusal.text, (*trailers_of(refusal), *self.story()))
+
+    async def _abort(self, code: grpc.StatusCode, text: str, trailing: Metadata) -> None:
+        """End the call with an error; as cancelled if it is over already and nobody can be told."""
+        try:
+            await self.context.abort(code, text, trailing)
+        except grpc.aio.InternalError as over:
+            self.note_gone()
+            raise asyncio.CancelledError from over

@@ -31,6 +31,8 @@ _DELTA = re.compile(
 )
 """A text that is not empty, under one of the names that deltas have."""
 
+_QUOTE, _LINE_END = b'"\n'
+
 _EVENT = b"data:"
 _EVENT_MAX = 64 * 1024
 """Of an event that comes in pieces so much is kept, its end [bytes]."""
@@ -62,6 +64,8 @@ class TokenCount:
         self._now = now
         self._note: Callable[[bytes], None] = self._begin
         self._bytes = self._events = self._deltas = 0
+        self._delta = b""
+        """What stands before the text of a delta, `"content":"`, where each event has one."""
         self._rest = b""
         """What has come of a line, or the last bytes of a body: what is looked for may go on in the next."""
         self._first_usage = self._last_usage = b""
@@ -69,6 +73,16 @@ class TokenCount:
 
     def note(self, piece: bytes) -> None:
         """Take in the next piece of the answer."""
+        # As a rule it is one event, in one line, with one delta like the one before: cheap to tell.
+        delta = self._delta
+        if delta and piece.find(b"\n") == len(piece) - 2 and piece[-1] == _LINE_END and not self._rest:
+            at = piece.find(delta)
+            if at >= 0 and piece[at + len(delta)] != _QUOTE:
+                self._deltas += 1
+                self._last_at = self._now()
+                if _USAGE_NAME in piece:
+                    self._keep_usage(piece)
+                return
         self._bytes += len(piece)
         self._note(piece)
 
@@ -130,11 +144,12 @@ class TokenCount:
         if piece[-1:] not in _LINE_ENDS:
             end = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
             piece, self._rest = piece[:end], piece[end:][-_EVENT_MAX:]
-        if deltas := len(_DELTA.findall(piece)):
+        if deltas := _DELTA.findall(piece):
             self._last_at = self._now()
             if not self._deltas:
                 self._first_at = self._last_at
-            self._deltas += deltas
+            self._deltas += len(deltas)
+            self._delta = deltas[-1][:-1] if len(deltas) == piece.count(_EVENT) else b""
         elif not self._deltas:
             self._events += piece.count(_EVENT)
         if _USAGE_NAME in piece:
