@@ -39,7 +39,7 @@ def law(
     from load.demo.program import ProgramFailed  # noqa: PLC0415 - see the top of this file
     from load.law.run import cases, run  # noqa: PLC0415
 
-    console = Console()
+    console = Console(width=max(Console().width, 150))
     todo = cases(slots, service)
     columns = (
         TextColumn("{task.description}"),

@@ -43,7 +43,7 @@ def soak(
     from load.demo.program import ProgramFailed  # noqa: PLC0415 - see the top of this file
     from load.soak.run import Soak, run  # noqa: PLC0415
 
-    console = Console()
+    console = Console(width=max(Console().width, 150))
     asked = Soak(minutes * 60, clients, leaving, seed=seed)
     columns = (TextColumn("{task.description}"), BarColumn())
     try:

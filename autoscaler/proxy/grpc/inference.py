@@ -70,6 +70,7 @@ class Inference:
         self._asked = asked
         self._task = asyncio.current_task()
         self._is_stopped = False
+        self._shared_tries = 0
         self._arrived_at = front.clock.now()
         self._outcome = Outcome.FAILED
         self._end: CallEnd | None = None
@@ -162,8 +163,10 @@ class Inference:
             self._take(await drive.retry(slot, alone=True))
             return None
         except CallBroke as broken:
-            if not broken.can_be_repeated:
+            self._shared_tries += 1
+            if not broken.can_be_repeated or self._shared_tries > self._front.options.retries_max:
                 self._end = CallEnd.REFUSED if broken.how == "connect" else CallEnd.BROKE
+                self._outcome = Outcome.EXPIRED if broken.how == "late" else Outcome.FAILED
                 raise Refused(_broke(broken)) from broken
             self._take(await drive.retry(slot, refused=broken.how == "connect"))
             return None
@@ -268,4 +271,6 @@ def _retry_after(trailing: Metadata) -> float:
 
 
 def _broke(broken: CallBroke) -> Refusal:
+    if broken.how == "late":
+        return Refusal(504, "upstream_timeout", str(broken), broken.executed)
     return Refusal(502, f"upstream_{broken.how}", str(broken), broken.executed, proxy_reason=broken.how)
