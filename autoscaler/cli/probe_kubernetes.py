@@ -17,7 +17,7 @@ _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 async def probe_kubernetes(pool: PoolSettings, options: KubernetesOptions) -> list[Finding]:
     """Look at everything, change nothing."""
-    api = Api(lambda: load_access(options))
+    api = Api(lambda: load_access(options.kubeconfig, options.context))
     try:
         return await _probe(api, f"pools.{pool.name}.platform", options)
     finally:

@@ -50,20 +50,21 @@ class Matching(DispatcherState):
         waiting = self._queue.rows_waiting(merge)
         if not waiting:
             return []
-        rows = self._batches.rows(merge, lease.replica_id, merge.rows + waiting, now)
-        room = min(self._slots.room_beside(lease), rows - merge.rows)
+        most = self._batches.rows(merge, lease.replica_id, merge.rows + waiting, now)
+        room = min(self._slots.room_beside(lease), most - merge.rows)
         mates: list[Request] = []
         while room > 0 and (place := self._queue.pop_mate(merge, room)) is not None:
-            mates.append(_as_sent(place))
-            room -= place.request.merge.rows if place.request.merge is not None else 0
+            mate = _as_sent(place)
+            rows = 1 if mate.merge is None else mate.merge.rows
+            self._lines[mate.priority_class].running += rows  # so that its class stays below its ceiling
+            mates.append(mate)
+            room -= rows
         return mates
 
     def _batch(
         self, request: Request, merge: Mergeable, lease: Lease, mates: list[Request], now: float
     ) -> SendBatch:
         leases = self._slots.share(lease, mates, now)
-        for mate, own in zip(mates, leases[1:], strict=True):
-            self._lines[mate.priority_class].running += own.slots
         rows = sum(each.slots for each in leases)
         self._batches.began(leases[0].call, merge, rows, lease.replica_id, now)
         return SendBatch((request, *mates), tuple(leases))

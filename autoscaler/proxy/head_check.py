@@ -28,13 +28,16 @@ def expects_continue(request: web.BaseRequest) -> bool:
 
 def asks_for_websocket(request: web.BaseRequest) -> bool:
     """Whether the client wants to go on in WebSocket (RFC 6455 §4.1); another upgrade is not taken up."""
-    connection = request.headers.get(hdrs.CONNECTION, "").lower().split(",")
     return (
         request.method == hdrs.METH_GET
         and request.version >= HttpVersion11
         and request.headers.get(hdrs.UPGRADE, "").strip().lower() == "websocket"
-        and "upgrade" in (token.strip() for token in connection)
+        and "upgrade" in _tokens(request.headers.get(hdrs.CONNECTION, ""))
     )
+
+
+def _tokens(listed: str) -> list[str]:
+    return [token.strip() for token in listed.lower().split(",")]
 
 
 def _check_transfer_coding(request: web.BaseRequest) -> None:

@@ -1,7 +1,7 @@
 """What a replica gets to see of a request."""
 
 import re
-from collections.abc import Iterable
+from functools import cache
 
 from aiohttp import hdrs, web
 from multidict import CIMultiDict
@@ -50,12 +50,11 @@ def target_of(request: web.BaseRequest) -> str:
 
 
 def onward_of(
-    request: web.BaseRequest, target: str, body: RequestBody, own_id: str, own_names: Iterable[str]
+    request: web.BaseRequest, target: str, body: RequestBody, own_id: str, own_names: frozenset[str]
 ) -> Onward:
     """Return what is sent on: without the fields in `own_names`, with `own_id`; raises `Refused`."""
-    ours = {name.encode() for name in own_names}
     try:
-        headers = end_to_end(request.raw_headers, without=REQUEST_FIELDS_REPLACED | OWN_FIELDS | ours)
+        headers = end_to_end(request.raw_headers, without=_left_out(own_names))
     except BadHead as bad:
         raise Refused(_cannot_be_passed_on(bad)) from bad
     if body.declared is not None:
@@ -63,6 +62,12 @@ def onward_of(
     if headers.get(REQUEST_ID) != own_id:
         headers[REQUEST_ID] = own_id
     return Onward(request.method, target, headers, body, upgrade=asks_for_websocket(request))
+
+
+@cache
+def _left_out(own_names: frozenset[str]) -> frozenset[bytes]:
+    """Return the names of the fields that end here; `own_names` are of the configuration, so they are few."""
+    return REQUEST_FIELDS_REPLACED | OWN_FIELDS | {name.encode() for name in own_names}
 
 
 def _cannot_be_passed_on(bad: BadHead) -> Refusal:

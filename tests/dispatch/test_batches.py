@@ -179,6 +179,16 @@ def test_tenants_take_turns_within_a_batch():
     assert sorted(request.id for request in batch.requests) == ["f0", "f1", "m0", "m1"]
 
 
+def test_a_class_stays_below_its_ceiling_in_a_batch_too():
+    classes = (PriorityClass("high", 1), PriorityClass("low", 2, slots_share=0.5))
+    dispatcher = a_dispatcher(slots=8, classes=classes)
+    [send] = arrive(dispatcher, a_request("a", of="high", rows_max=8))
+    arrive(dispatcher, *(a_request(n, of="low", rows_max=8) for n in "bcdefgh"))
+    batch = the_batch(end(dispatcher, send.lease))
+    assert [request.id for request in batch.requests] == ["b", "c", "d", "e"]
+    assert dispatcher.running_by_class() == {"high": 0, "low": 4}
+
+
 def test_a_failed_batch_is_served_one_by_one():
     dispatcher = a_dispatcher()
     [send] = arrive(dispatcher, *map(a_request, "abc"))

@@ -366,7 +366,7 @@ async def test_in_a_cluster_the_service_account_of_the_pod_is_used(start, tmp_pa
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
     options = KubernetesOptions("chat", "chat", RemoteFleetOptions(state_dir=tmp_path))
-    found = await access.load_access(options)
+    found = await access.load_access(options.kubeconfig, options.context)
     assert (found.host, found.namespace) == ("https://10.0.0.1:443", "default")
     assert await found.authorization() == f"Bearer {TOKEN}"
     assert found.tls is not None
@@ -377,7 +377,7 @@ async def test_a_kubeconfig_that_is_not_there_is_told(tmp_path):
         "chat", "chat", RemoteFleetOptions(state_dir=tmp_path), kubeconfig=tmp_path / "absent"
     )
     with pytest.raises(PlatformUnavailable, match="absent cannot be used"):
-        await access.load_access(options)
+        await access.load_access(options.kubeconfig, options.context)
 
 
 @pytest.mark.parametrize(("forbidden", "remedy"), [("GET scale", "rbac.yaml"), ("GET pods", "rbac.yaml")])

@@ -158,7 +158,7 @@ async def test_check_finds_that_everything_is_there_and_allowed(cluster, tmp_pat
         chosen = KubernetesOptions(
             "chat", "chat", RemoteFleetOptions(state_dir=tmp_path), kubeconfig=cluster.dir / name
         )
-        api = Api(lambda chosen=chosen: load_access(chosen))
+        api = Api(lambda chosen=chosen: load_access(chosen.kubeconfig, chosen.context))
         found[name] = await _probe(api, "platform", chosen)
         await api.close()
     assert [finding.level for finding in found["us"]] == [Level.OK] * 3

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from autoscaler.errors import PlatformUnavailable
-from autoscaler.platforms.kubernetes.options import KubernetesOptions
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where every pod finds its token, the authority of the API server, and its namespace."""
@@ -41,8 +40,15 @@ class Access:
     """The value of the header that says who we are now; None for a client certificate."""
 
 
-async def load_access(options: KubernetesOptions) -> Access:
-    """Read it from the files that the options, or the surroundings, name.
+async def load_access(kubeconfig: Path | None = None, context: str | None = None) -> Access:
+    """Read it from the files that the arguments, or the surroundings, name.
+
+    Parameters
+    ----------
+    kubeconfig : Path or None
+        None is the service account of this pod, or else what kubectl would use.
+    context : str or None
+        Of the kubeconfig; None is its current one.
 
     Raises
     ------
@@ -53,7 +59,7 @@ async def load_access(options: KubernetesOptions) -> Access:
     client = await asyncio.to_thread(import_module, "kubernetes_asyncio.client")
     settings = client.Configuration()
     try:
-        if options.kubeconfig is None and _IN_CLUSTER in os.environ:
+        if kubeconfig is None and _IN_CLUSTER in os.environ:
             config.load_incluster_config(
                 client_configuration=settings,
                 token_filename=str(SERVICE_ACCOUNT / "token"),
@@ -61,17 +67,17 @@ async def load_access(options: KubernetesOptions) -> Access:
             )
             namespace = (SERVICE_ACCOUNT / "namespace").read_text("utf-8").strip()
         else:
-            file = None if options.kubeconfig is None else str(options.kubeconfig)
+            file = None if kubeconfig is None else str(kubeconfig)
             loader = await config.load_kube_config(
                 config_file=file,
-                context=options.context,
+                context=context,
                 client_configuration=settings,
                 persist_config=False,
             )
             namespace = (loader.current_context or {}).get("context", {}).get("namespace") or "default"
         return _access(settings, namespace)
     except (config.ConfigException, OSError, ValueError, KeyError, ssl.SSLError) as error:
-        where = options.kubeconfig or "the kubeconfig or the service account of this pod"
+        where = kubeconfig or "the kubeconfig or the service account of this pod"
         raise PlatformUnavailable(f"{where} cannot be used: {error}; set kubeconfig, or mend it") from error
 
 

@@ -19,7 +19,7 @@ from autoscaler.errors import PlatformUnavailable
 from autoscaler.platforms.kubernetes.access import Access
 
 MERGE_PATCH = "application/merge-patch+json"
-CONFLICT, GONE = 409, 410
+NOT_FOUND, CONFLICT, GONE = 404, 409, 410
 
 _TIMEOUT = 10.0
 """A call that is not a watch must be answered within it [s]."""

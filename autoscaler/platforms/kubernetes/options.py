@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from autoscaler.platforms.kubernetes.names import OBJECT_NAME
 from autoscaler.remote_fleet import RemoteFleetOptions
 
-_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _API_VERSION = re.compile(r"([a-z0-9.-]+/)?v[a-z0-9]+")
 
 
@@ -42,7 +42,7 @@ class KubernetesOptions:
     def __post_init__(self) -> None:
         for key in ("name", "service", "namespace"):
             value = getattr(self, key)
-            if value is not None and not _NAME.fullmatch(value):
+            if value is not None and not OBJECT_NAME.fullmatch(value):
                 raise ValueError(f"{key}: {value!r} is no name of Kubernetes; use a-z, 0-9, - and .")
         if not _API_VERSION.fullmatch(self.api_version):
             raise ValueError(f"api_version: {self.api_version!r} is none; write it as apps/v1")

@@ -64,7 +64,7 @@ class Kubernetes:
     ) -> None:
         self._options, self._clock, self._rng = options, clock or SystemClock(), rng or Random()
         self._fleet = RemoteFleet(options.fleet, server, self._clock)
-        self._api = Api(lambda: load_access(options))
+        self._api = Api(lambda: load_access(options.kubeconfig, options.context))
         self._listener: ReplicaListener | None = None
         self._target: Target | None = None
         self._pods: Mirror | None = None

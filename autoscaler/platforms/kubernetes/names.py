@@ -1,0 +1,6 @@
+"""What names of objects in a cluster look like."""
+
+import re
+
+OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+"""A DNS subdomain, near enough to tell a slip of the pen from a name."""
