@@ -6,12 +6,14 @@ an in-memory fake in `tests/fakes`. What an adapter cannot do it says with an er
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from autoscaler.domain import Decision, DropReason, Fleet, Observation, Outcome, Request, TokenUse
 from autoscaler.domain.model import ModelDescription, SizeTime
-from autoscaler.scaling import Controller
-from autoscaler.scaling.fit import Fitted
+
+if TYPE_CHECKING:  # so that who has no controller needs none of its mathematics
+    from autoscaler.scaling import Controller
+    from autoscaler.scaling.fit import Fitted
 
 
 class Clock(Protocol):
@@ -178,8 +180,8 @@ class ControllerJournal(Protocol):
     Both calls return at once and keep the object as it is at the call.
     """
 
-    def checkpoint(self, pool: str, controller: Controller, now: float, wall_time: float) -> None:
+    def checkpoint(self, pool: str, controller: "Controller", now: float, wall_time: float) -> None:
         """Keep the controller as it is before the step of `now` and `wall_time`."""
 
-    def adopted(self, pool: str, fitted: Fitted, now: float, wall_time: float) -> None:
+    def adopted(self, pool: str, fitted: "Fitted", now: float, wall_time: float) -> None:
         """Keep a fit that is adopted after the step of `now` and `wall_time`, and before the next."""

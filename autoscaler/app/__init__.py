@@ -1,5 +1,1 @@
-"""The one place where concrete things are chosen and joined."""
-
-from autoscaler.app.program import run
-
-__all__ = ["run"]
+"""The one place where concrete things are chosen and joined: a file for each way to run."""

@@ -61,6 +61,7 @@ class _Program:
         self._settings = settings
         self._clock = SystemClock()
         self._started_at = self._clock.now()
+        self._gpus = GpuWatch(self._clock)
         self._pools: list[Pool] = []
         self._proxy: ProxyServer | None = None
         self._grpc: GrpcServer | None = None
@@ -75,10 +76,9 @@ class _Program:
             lag.start()
             undo.callback(lag.stop)
             metrics = Metrics(tuple(self._settings.pools), lambda: self._status(lag))
-            gpus = GpuWatch(self._clock)
-            gpus.start()
-            undo.callback(gpus.stop)
-            metrics.show(lambda: gpu_metrics(gpus.readings))
+            self._gpus.start()
+            undo.callback(self._gpus.stop)
+            metrics.show(lambda: gpu_metrics(self._gpus.readings))
             await self._start_listeners(undo, history, metrics, lag)
             await self._serve(undo, stop)
 
@@ -212,7 +212,12 @@ class _Program:
 
     def _status(self, lag: LoopLag) -> Status:
         return program_status(
-            self._pools, self._clock.now(), self._clock.wall_time(), self._started_at, lag.seconds
+            self._pools,
+            self._clock.now(),
+            self._clock.wall_time(),
+            self._started_at,
+            lag.seconds,
+            self._gpus.readings,
         )
 
 

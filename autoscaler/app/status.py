@@ -1,25 +1,36 @@
 """What the program says of itself, put together from the ledger, the control loop and the windows."""
 
+from collections.abc import Sequence
 from math import nan
 
 from autoscaler import __version__
 from autoscaler.app.pool import Pool
 from autoscaler.control_loop import ControlState
 from autoscaler.domain import Fleet
+from autoscaler.telemetry.gpu_reading import GpuReading
 from autoscaler.telemetry.status import (
     DecisionStatus,
     DisagreementStatus,
     ForecastStatus,
+    GpuStatus,
     ObjectiveStatus,
     OccupancyStatus,
     PoolStatus,
     ReplicasStatus,
+    SignalStatus,
     SlotsStatus,
     Status,
 )
 
 
-def program_status(pools: list[Pool], now: float, wall_time: float, started_at: float, lag: float) -> Status:
+def program_status(
+    pools: list[Pool],
+    now: float,
+    wall_time: float,
+    started_at: float,
+    lag: float,
+    gpus: Sequence[GpuReading] = (),
+) -> Status:
     """Put together the status of the moment."""
     return Status(
         version=__version__,
@@ -27,6 +38,20 @@ def program_status(pools: list[Pool], now: float, wall_time: float, started_at: 
         uptime=now - started_at,
         event_loop_lag=lag,
         pools=tuple(pool_status(pool, now) for pool in pools),
+        gpus=tuple(_gpu(reading) for reading in gpus),
+    )
+
+
+def _gpu(reading: GpuReading) -> GpuStatus:
+    return GpuStatus(
+        reading.index,
+        reading.name,
+        reading.busy_ratio,
+        reading.memory_used,
+        reading.memory_total,
+        reading.power,
+        tuple(sorted(reading.throttled or ())),
+        reading.lost,
     )
 
 
@@ -68,6 +93,11 @@ def pool_status(pool: Pool, now: float) -> PoolStatus:
             DisagreementStatus(found.replica, found.diagnosis.value, found.requests, found.text)
             for found in pool.ledger.findings
         ),
+        signals=tuple(
+            SignalStatus(each.name, each.reading.value, each.grade.standing.value, each.grade.text)
+            for each in pool.signals.signals
+        ),
+        rows_per_call=pool.drive.rows_per_call,
     )
 
 

@@ -14,7 +14,8 @@ from autoscaler.plan.question import Band, Question, WaitBound
 from autoscaler.plan.service import Service
 from autoscaler.plan.together import Batches, Continuous
 from autoscaler.plan.words import rate as in_words
-from autoscaler.queueing.bulk import SERVICE_SCV_MIN, BatchLine
+from autoscaler.queueing.batch_line import BatchLine
+from autoscaler.queueing.bulk import SERVICE_SCV_MIN
 from autoscaler.queueing.continuous_batching import StepLine, slots_for_time_per_token
 from autoscaler.units import format_duration
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from autoscaler.cli.replay_asked import Asked
 from autoscaler.errors import UsageError
-from autoscaler.queueing.bulk import BatchLine
+from autoscaler.queueing.batch_line import BatchLine
 from autoscaler.queueing.continuous_batching import StepLine
 from autoscaler.queueing.peakedness import SCV_MAX
 from autoscaler.replay.output.words import wait

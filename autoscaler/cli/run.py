@@ -10,6 +10,6 @@ def serve(config: Path, log_level: str) -> None:
     """Serve until SIGTERM or Ctrl-C, then drain. Raises UsageError if it cannot start."""
     settings = load(config)
     configure_logs(log_level)
-    from autoscaler import app  # noqa: PLC0415 - a wrong file is answered before everything else is imported
+    from autoscaler.app.program import run  # noqa: PLC0415 - a wrong file is answered before everything else is imported
 
-    app.run(settings)
+    run(settings)

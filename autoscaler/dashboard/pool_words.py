@@ -1,13 +1,16 @@
 """One pool in words: the right-hand side of the terminal view, and the line of a log."""
 
 import math
+from collections.abc import Sequence
 
 from rich.text import Text
 
 from autoscaler.dashboard.bars import BAD, GOOD, LATE, QUIET, wait_that_counts
-from autoscaler.dashboard.words import count, duration, percent, rate
+from autoscaler.dashboard.words import UNKNOWN, count, duration, percent, rate
 from autoscaler.domain import Outcome
-from autoscaler.telemetry.status import PoolStatus
+from autoscaler.telemetry.status import GpuStatus, PoolStatus
+
+GIB = 1024.0**3
 
 
 def replicas_in_words(pool: PoolStatus) -> Text:
@@ -93,6 +96,38 @@ def tokens_in_words(pool: PoolStatus) -> Text:
     return words
 
 
+def signals_in_words(pool: PoolStatus) -> Text:
+    """Say what other programs tell, and which of it is not trusted; of a pool that has signals."""
+    words = Text()
+    for signal in sorted(pool.signals, key=lambda each: each.standing != "quarantined"):
+        if words:
+            words.append("  ")
+        if signal.standing == "quarantined":
+            words.append(f"{signal.name} not used: {signal.text}", BAD)
+        else:
+            value = UNKNOWN if math.isnan(signal.value) else f"{signal.value:.4g}"
+            words.append(f"{signal.name} {value}", QUIET)
+    return words
+
+
+def gpus_in_words(gpus: Sequence[GpuStatus]) -> Text:
+    """Say what each GPU does; that one is busy all the time does not say that it is full."""
+    words = Text()
+    for gpu in gpus:
+        if words:
+            words.append("  ")
+        if gpu.lost:
+            words.append(f"{gpu.index}: {gpu.lost}", BAD)
+            continue
+        words.append(f"{gpu.index}: {percent(gpu.busy_ratio)}")
+        if not math.isnan(gpu.memory_used):
+            used, there = gpu.memory_used / GIB, gpu.memory_total / GIB
+            words.append(f", {used:.0f} of {there:.0f} GiB", QUIET)
+        if gpu.throttled:
+            words.append(f", {' '.join(gpu.throttled)}", LATE)
+    return words.append("  (time with any kernel running; how full, occupancy says)", QUIET)
+
+
 def disagreements_in_words(pool: PoolStatus) -> Text:
     """Say which servers hold more or fewer requests than was sent to them; of a pool that has some."""
     first, more = pool.disagreements[0], len(pool.disagreements) - 1
@@ -104,6 +139,7 @@ def facts(pool: PoolStatus) -> list[str]:
     """Tell a pool in short facts, the most important first and the last decision last."""
     name, wait = wait_that_counts(pool)
     replicas = pool.replicas
+    quarantined = sum(signal.standing == "quarantined" for signal in pool.signals)
     return [
         f"{rate(pool.arrival_rate)} (forecast {rate(pool.forecast.mean)})",
         f"replicas {replicas.ready}"
@@ -114,6 +150,7 @@ def facts(pool: PoolStatus) -> list[str]:
         f"{name} {duration(wait)}",
         f"queue {pool.queue_depth}",
         *([f"{count(len(pool.disagreements), 'server')} disagree"] if pool.disagreements else []),
+        *([f"{count(quarantined, 'signal')} not used"] if quarantined else []),
         *([] if math.isnan(pool.tokens.rate_out) else [f"tokens {rate(pool.tokens.rate_out)}"]),
         "no decision yet" if pool.last_decision is None else pool.last_decision.sentence,
     ]

@@ -34,11 +34,13 @@ from autoscaler.dashboard.past import measured, pool_of
 from autoscaler.dashboard.pool_words import (
     disagreements_in_words,
     facts,
+    gpus_in_words,
     objective_in_words,
     occupancy_in_words,
     queue_in_words,
     replicas_in_words,
     requests_in_words,
+    signals_in_words,
     tokens_in_words,
     waits_in_words,
 )
@@ -140,6 +142,10 @@ def _bars(history: Sequence[Status], pool: PoolStatus, width: int) -> Renderable
         rows.append(("tokens", tokens_in_words(pool), None))
     if pool.disagreements:
         rows.append(("ledger", disagreements_in_words(pool), None))
+    if pool.signals:
+        rows.append(("signals", signals_in_words(pool), None))
+    if gpus := history[-1].gpus:
+        rows.append(("GPUs busy", gpus_in_words(gpus), None))
     lines = []
     for label, graphic, words in rows:
         line = Text.assemble((f"{label:<{_LABEL_WIDTH}}", QUIET), graphic, no_wrap=True, overflow="ellipsis")

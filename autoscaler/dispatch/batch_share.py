@@ -16,7 +16,7 @@ percentile of response times at 40 to 60 % load on equal replicas, 25 to 30 % on
 fast, and adds 2 % at 95 %.
 """
 
-from autoscaler.queueing.bulk import BatchLine
+from autoscaler.queueing.batch_line import BatchLine
 
 _FULL = 1.5
 """So many full batches that wait by then are an overload [1]: everybody takes what it can."""

@@ -16,7 +16,7 @@ from autoscaler.dispatch.batch_share import rows_to_take
 from autoscaler.dispatch.learned_line import LearnedLine
 from autoscaler.dispatch.row_rate import RowRate
 from autoscaler.domain import Mergeable
-from autoscaler.queueing.bulk import BatchLine
+from autoscaler.queueing.batch_line import BatchLine
 
 SHORTEST = 0.001
 """No limit of a batch's time is shorter [s]: an objective may ask that nobody waits at all."""

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from math import exp, floor, inf, isfinite, log2
 from statistics import fmean, median
 
-from autoscaler.queueing.bulk import BatchLine
+from autoscaler.queueing.batch_line import BatchLine
 
 REMEMBERED = 32
 """The mean of a size follows about so many of its last times, unless it is told otherwise [1]."""

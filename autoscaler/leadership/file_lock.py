@@ -1,8 +1,8 @@
 """Leadership among the programs of one machine: who holds the lock of a file leads.
 
-The lock is the kernel's (flock), so it goes with the process however that ends, and nothing stale is left. The
-file stays and holds the pid of the leader, for people. If it is deleted or replaced another process could lock
-the file that then has the name, so whoever holds a file of no name leads no more, and seeks anew.
+The lock is the kernel's (flock), so it goes with the process however that ends, and nothing stale is left.
+The file stays and holds the pid of the leader, for people. If it is deleted or replaced another process could
+lock the file that then has the name, so whoever holds a file of no name leads no more, and seeks anew.
 
 The folder must be of this machine: locks of network file systems may outlive, or forget, who holds them.
 """

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from autoscaler.plan.service import Queue
-from autoscaler.queueing.bulk import LOAD_MAX, BatchLine, BatchQueue, batch_capacity, batches_at_once
+from autoscaler.queueing.batch_line import BatchLine
+from autoscaler.queueing.bulk import LOAD_MAX, BatchQueue, batch_capacity, batches_at_once
 from autoscaler.queueing.continuous_batching import ContinuousQueue, StepLine, continuous_batching
 
 

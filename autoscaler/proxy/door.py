@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from autoscaler.ports import Clock
 from autoscaler.proxy.access_log import AccessLog
 from autoscaler.proxy.answers import Refusal, Refused
-from autoscaler.proxy.batch.batching import Batching
 from autoscaler.proxy.body import SpoolBudget
 from autoscaler.proxy.drive import PoolDrive
 from autoscaler.proxy.idempotency import Idempotency
@@ -19,6 +18,9 @@ from autoscaler.proxy.request_ids import RequestIds
 from autoscaler.proxy.tenants.gate import TenantGate
 from autoscaler.proxy.upstream import Upstream
 from autoscaler.telemetry.live_request import LiveRequest
+
+if TYPE_CHECKING:  # so that where nothing is merged, none of what merges is loaded
+    from autoscaler.proxy.batch.batching import Batching
 
 LIST_OF_MODELS = "/v1/models"
 
@@ -30,7 +32,7 @@ class Route:
     drive: PoolDrive
     options: RouteOptions
     upstream: Upstream
-    batching: Batching | None = None
+    batching: "Batching | None" = None
     """Merges its requests; None: none is merged."""
     models: KnownModels | None = None
     """Those of its servers; None where they are no language models."""

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from autoscaler.ports import Clock
 from autoscaler.proxy.access_log import AccessLog
-from autoscaler.proxy.batch.batching import Batching
 from autoscaler.proxy.connection import Server, require_c_parser
 from autoscaler.proxy.descriptors import raise_limit
 from autoscaler.proxy.door import Door, Route
@@ -27,6 +27,9 @@ from autoscaler.proxy.upstream import Upstream
 from autoscaler.telemetry.live_request import LiveRequest
 from autoscaler.tls import server_context, watch
 from autoscaler.watched_files import WatchedFiles
+
+if TYPE_CHECKING:  # so that where nothing is merged, none of what merges is loaded
+    from autoscaler.proxy.batch.batching import Batching
 
 _LAST_COMERS, _LAST_COMERS_LOOKS = 0.5, 25
 """Who connected just before the door closed may send a request for so long [s]; looked at so often [1]."""
@@ -54,7 +57,7 @@ class PoolRoute:
     options: RouteOptions
     models: KnownModels | None = None
     """Those of its servers; None where they are no language models."""
-    batching: Batching | None = None
+    batching: "Batching | None" = None
     """Merges its requests; None: none is merged."""
 
 

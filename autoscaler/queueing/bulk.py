@@ -24,6 +24,7 @@ from functools import cached_property
 
 import numpy as np
 
+from autoscaler.queueing.batch_line import BatchLine
 from autoscaler.queueing.bulk_chain import BusyChain
 from autoscaler.queueing.bulk_wait import WaitLaw, wait_of_late
 from autoscaler.queueing.elementwise import Array, require
@@ -34,24 +35,6 @@ LOAD_MAX = 0.99
 
 SERVICE_SCV_MIN = 0.05
 """Batch times that vary less let several servers fall into step."""
-
-
-@dataclass(frozen=True, slots=True)
-class BatchLine:
-    """How long a batch takes: s(n) = alpha + beta n [s]."""
-
-    alpha: float
-    """Time of a batch that does not depend on its size, >= 0 [s]."""
-    beta: float
-    """Time that each request adds, >= 0 [s]."""
-
-    def __post_init__(self) -> None:
-        if min(self.alpha, self.beta) < 0 or self.alpha + self.beta <= 0:
-            raise ValueError(f"need alpha, beta >= 0, not both 0, got {self.alpha}, {self.beta}")
-
-    def service_time(self, size: Array | float) -> Array:
-        """s(size) [s]."""
-        return np.asarray(self.alpha + self.beta * np.asarray(size, dtype=float))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ import numpy as np
 from scipy import special
 
 from autoscaler.queueing import ggc
-from autoscaler.queueing.bulk import BatchLine, batches_at_once
+from autoscaler.queueing.batch_line import BatchLine
+from autoscaler.queueing.bulk import batches_at_once
 from autoscaler.queueing.elementwise import require
 
 

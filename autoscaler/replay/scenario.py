@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from autoscaler.domain import Objective
 from autoscaler.errors import UsageError
-from autoscaler.queueing.bulk import BatchLine
+from autoscaler.queueing.batch_line import BatchLine
 from autoscaler.queueing.continuous_batching import StepLine
 
 Floats = NDArray[np.float64]

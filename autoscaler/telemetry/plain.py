@@ -10,6 +10,7 @@ that a file written by a neighbouring version stays readable.
 """
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from functools import cache
@@ -17,7 +18,6 @@ from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
-import numpy as np
 
 T = TypeVar("T")
 
@@ -56,7 +56,8 @@ def decode(raw: bytes | str, kind: type[T]) -> T:
 
 
 def _numpy_scalar(value: object) -> object:
-    if isinstance(value, np.generic):
+    numpy = sys.modules.get("numpy")  # a program that has not imported it has no such number
+    if numpy is not None and isinstance(value, numpy.generic):
         return value.item()
     raise TypeError(f"cannot be written as JSON: {value!r}")
 

@@ -102,6 +102,37 @@ class DisagreementStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class SignalStatus:
+    """A metric of another program, and what the self-test holds of it; see `signal_test`."""
+
+    name: str
+    value: float
+    """As it was read last; not-a-number if it never was."""
+    standing: str
+    text: str = ""
+    """What is wrong with it, for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuStatus:
+    """One GPU of this machine; see `gpu_reading`."""
+
+    index: int
+    name: str
+    busy_ratio: float
+    """Share of time in which any kernel ran [1]. It does not say how full the GPU is; occupancy does."""
+    memory_used: float
+    memory_total: float
+    """[bytes]."""
+    power: float
+    """[W]."""
+    throttled: tuple[str, ...] = ()
+    """What holds its clocks down."""
+    lost: str = ""
+    """Why nothing can be asked of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class ObjectiveStatus:
     """What the user wants; see `domain.Objective`."""
 
@@ -161,6 +192,9 @@ class PoolStatus:
     ledger_difference: int = 0
     tokens: TokensStatus = TokensStatus()
     disagreements: tuple[DisagreementStatus, ...] = ()
+    signals: tuple[SignalStatus, ...] = ()
+    rows_per_call: int = 0
+    """The most rows that one call to a replica may have, where requests are merged; 0 where none are [1]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,3 +208,5 @@ class Status:
     event_loop_lag: float
     """The longest that the event loop was late, lately [s]."""
     pools: tuple[PoolStatus, ...]
+    gpus: tuple[GpuStatus, ...] = ()
+    """Of this machine, as its driver tells."""

@@ -15,9 +15,11 @@ from autoscaler.domain import Outcome
 from autoscaler.telemetry.status import (
     DisagreementStatus,
     ForecastStatus,
+    GpuStatus,
     ObjectiveStatus,
     OccupancyStatus,
     ReplicasStatus,
+    SignalStatus,
     SlotsStatus,
     TokensStatus,
     WaitsStatus,
@@ -174,3 +176,24 @@ def test_a_plain_line_holds_a_pool_in_short():
     (line,) = plain_lines(a_status())
     assert re.match(r"\d\d:\d\d:\d\d chat  8.25/s \(forecast 9.5/s\)  replicas 4\+2-1/6  busy 69 %", line)
     assert line.endswith("63% busy expected.")
+
+
+def test_a_signal_that_is_not_trusted_is_told_first_and_by_its_fault():
+    signals = (
+        SignalStatus("engine.running", 3.0, "good"),
+        SignalStatus("gpu.busy", math.nan, "learning"),
+        SignalStatus("engine.cache", 87.0, "quarantined", "reads like a percentage; set unit: percent"),
+    )
+    text = page(minutes_of(a_pool(signals=signals)), 120, 40)
+    assert "engine.cache not used: reads like a percentage; set unit: percent  engine.running 3" in text
+    assert "1 signal not used" in plain_lines(a_status(a_pool(signals=signals)))[0]
+
+
+def test_the_words_for_a_gpu_say_that_busy_is_not_full():
+    gpus = (
+        GpuStatus(0, "GPU", 0.93, 60 * 2**30, 80 * 2**30, 410.0, ("power_cap",)),
+        GpuStatus(1, "GPU", math.nan, math.nan, math.nan, math.nan, lost="the GPU is lost"),
+    )
+    text = page(minutes_of(gpus=gpus), 140, 40)
+    assert "0: 93 %, 60 of 80 GiB, power_cap  1: the GPU is lost" in text
+    assert "time with any kernel running; how full, occupancy says" in text

@@ -17,7 +17,7 @@ from autoscaler.dispatch.batching import BatchOptions
 from autoscaler.dispatch.events import Arrived, ReplicaReady, SlotFreed
 from autoscaler.dispatch.row_rate import RowRate
 from autoscaler.domain import Mergeable, Request
-from autoscaler.queueing.bulk import BatchLine
+from autoscaler.queueing.batch_line import BatchLine
 
 FAST, SLOW = BatchLine(0.020, 0.002), BatchLine(0.040, 0.004)
 

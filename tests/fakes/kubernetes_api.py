@@ -50,6 +50,7 @@ class FakeCluster:
         self._serial = itertools.count()
         self.pods: dict[str, dict[str, Any]] = {}
         self.slices: dict[str, dict[str, Any]] = {}
+        self.leases: dict[str, dict[str, Any]] = {}
         self._log: list[tuple[int, str, str, dict[str, Any]]] = []
         self._forgotten = 0
         self._breaks = 0
@@ -70,6 +71,10 @@ class FakeCluster:
         add("PATCH", "/api/v1/namespaces/default/pods/{name}", self._patch_pod)
         add("GET", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", self._slices)
         add("POST", "/apis/events.k8s.io/v1/namespaces/default/events", self._post_event)
+        leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+        add("POST", leases, self._post_lease)
+        add("GET", leases + "/{name}", self._get_lease)
+        add("PATCH", leases + "/{name}", self._patch_lease)
         add("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", self._review)
         self._server = TestServer(application, host="127.0.0.1")
         await self._server.start_server()
@@ -318,6 +323,46 @@ class FakeCluster:
             return refusal(422, f"an event needs {needed}, and a note of 1024 characters at most")
         self.events.append(event)
         return web.json_response(event, status=201)
+
+    async def _post_lease(self, request: web.Request) -> web.Response:
+        lease = await request.json()
+        name = lease["metadata"]["name"]
+        if name in self.leases:
+            return refusal(409, f'leases.coordination.k8s.io "{name}" already exists')
+        return self._keep_lease(name, lease, status=201)
+
+    async def _get_lease(self, request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        if name not in self.leases:
+            return refusal(404, f'leases.coordination.k8s.io "{name}" not found')
+        return web.json_response(self.leases[name])
+
+    async def _patch_lease(self, request: web.Request) -> web.Response:
+        if request.content_type != "application/merge-patch+json":
+            return refusal(415, "the body of the request was in an unknown format")
+        name, change = request.match_info["name"], await request.json()
+        if name not in self.leases:
+            return refusal(404, f'leases.coordination.k8s.io "{name}" not found')
+        lease = self.leases[name]
+        if change["metadata"].get("resourceVersion") not in (None, lease["metadata"]["resourceVersion"]):
+            return refusal(
+                409, "the object has been modified; please apply your changes to the latest version"
+            )
+        return self._keep_lease(name, {**lease, "spec": {**lease["spec"], **change["spec"]}})
+
+    def _keep_lease(self, name: str, lease: dict[str, Any], status: int = 200) -> web.Response:
+        try:
+            kubernetes_validate.validate(lease, "1.37", strict=True)
+        except kubernetes_validate.ValidationError as error:
+            return refusal(422, str(error.message))
+        if lease["spec"]["leaseDurationSeconds"] <= 0 or lease["spec"].get("leaseTransitions", 0) < 0:
+            return refusal(422, "spec.leaseDurationSeconds: must be greater than 0")
+        for time in ("acquireTime", "renewTime"):
+            if not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", lease["spec"].get(time, "")):
+                return refusal(400, f"spec.{time}: no MicroTime")
+        metadata = {**lease["metadata"], "resourceVersion": str(next(self._version)), "uid": f"uid-{name}"}
+        self.leases[name] = {**lease, "metadata": metadata}
+        return web.json_response(self.leases[name], status=status)
 
     async def _pods(self, request: web.Request) -> web.StreamResponse:
         return await self._serve(request, "pods", self.pods, SELECTOR)

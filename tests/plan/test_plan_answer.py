@@ -13,7 +13,8 @@ from autoscaler.plan.one_by_one import Impatient, OneByOne
 from autoscaler.plan.question import Band, Question, WaitBound
 from autoscaler.plan.search import fewest
 from autoscaler.plan.together import Batches, Continuous
-from autoscaler.queueing.bulk import BatchLine, batches_at_once
+from autoscaler.queueing.batch_line import BatchLine
+from autoscaler.queueing.bulk import batches_at_once
 from autoscaler.queueing.continuous_batching import StepLine
 from autoscaler.queueing.impatience import ExponentialPatience, FixedPatience, impatient_queue
 from autoscaler.queueing.staffing import servers_for_mean_wait, servers_for_wait

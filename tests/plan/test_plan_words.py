@@ -15,7 +15,7 @@ from autoscaler.plan.pools import answer_pools, merged_question
 from autoscaler.plan.question import Band, Question, WaitBound
 from autoscaler.plan.together import Batches
 from autoscaler.plan.words import alternatives, conflict, duration, percent, recommendation
-from autoscaler.queueing.bulk import BatchLine
+from autoscaler.queueing.batch_line import BatchLine
 from autoscaler.queueing.impatience import FixedPatience
 
 

@@ -97,6 +97,34 @@ async def test_a_call_without_a_slot_and_a_slot_without_a_call_are_found():
         assert proxy.drive.snapshot().ledger_difference == 0
 
 
+async def test_the_calls_of_another_listener_are_compared_with_the_ledger_too():
+    async with Upstream(says_nothing) as model:
+        elsewhere = {"pool": {model.replica().id: 1}}
+        clock, facts = SystemClock(), Facts()
+        drive = PoolDrive("pool", Dispatcher(QueueOptions()), clock, [facts])
+        server = ProxyServer(
+            ProxyOptions(port=0),
+            [PoolRoute(drive, RouteOptions())],
+            clock,
+            None,
+            lambda pool: elsewhere[pool],
+        )
+        await server.start()
+        proxy = Front(server, drive, facts)
+        drive.replica_ready(model.replica(slots=2))
+        client = await proxy.client()
+        client.ask()
+        await model.got(1)
+        server.reconcile()
+        assert drive.snapshot().ledger_difference == 1  # two calls on the wire, one slot in use
+        elsewhere["pool"] = {}
+        server.reconcile()
+        assert drive.snapshot().ledger_difference == 0
+        client.close()
+        await proxy.until(busy=0)
+        await server.stop()
+
+
 async def test_s12_l6_r8_e5_p15_no_path_model_or_client_makes_a_series_of_its_own():
     metrics, clock = Metrics(("pool",), lambda: a_status(a_pool(name="pool"))), SystemClock()
     drive = PoolDrive("pool", Dispatcher(QueueOptions()), clock, [metrics.for_pool("pool")])

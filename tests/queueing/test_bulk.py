@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoscaler.queueing import ggc, waiting
+from autoscaler.queueing.batch_line import BatchLine
 from autoscaler.queueing.bulk import (
-    BatchLine,
     batch_capacity,
     batches_at_once,
     fewest_batch_limit,

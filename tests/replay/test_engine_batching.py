@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autoscaler.queueing.bulk import BatchLine
+from autoscaler.queueing.batch_line import BatchLine
 from autoscaler.queueing.continuous_batching import StepLine
 from autoscaler.replay.clairvoyant import clairvoyant_gpu_hours
 from autoscaler.replay.run import replay

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoscaler.domain import Objective
-from autoscaler.queueing.bulk import BatchLine
+from autoscaler.queueing.batch_line import BatchLine
 from autoscaler.queueing.continuous_batching import StepLine
 from autoscaler.replay.run import replay
 from autoscaler.replay.scenario import Scenario

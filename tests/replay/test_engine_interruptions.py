@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoscaler.queueing.bulk import BatchLine
+from autoscaler.queueing.batch_line import BatchLine
 from autoscaler.queueing.continuous_batching import StepLine
 from autoscaler.replay.run import replay
 from tests.replay.scripted import Orders, scripted, steady

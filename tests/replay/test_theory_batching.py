@@ -5,7 +5,8 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from autoscaler.queueing.bulk import BatchLine, batches_at_once
+from autoscaler.queueing.batch_line import BatchLine
+from autoscaler.queueing.bulk import batches_at_once
 from autoscaler.queueing.continuous_batching import StepLine, continuous_batching
 from autoscaler.replay.run import replay
 from autoscaler.replay.scenario import Scenario

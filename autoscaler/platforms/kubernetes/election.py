@@ -22,7 +22,7 @@ class ElectionTimes:
     """How soon a leader that is gone is replaced, and how long a silent API server is borne."""
 
     duration: float = 10.0
-    """Others take over when nobody has written for so long [s]; whole seconds, for the Lease counts in them."""
+    """Others take over when nobody has written for so long [s]; whole seconds, as the Lease counts."""
     renew_deadline: float = 7.0
     """Who has not been able to write for so long leads no more [s]."""
     renew_interval: float = 2.0

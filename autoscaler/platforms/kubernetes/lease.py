@@ -1,8 +1,8 @@
 """Leadership among programs of one cluster, by a Lease (coordination.k8s.io/v1); the rules are in `election`.
 
 Every write is made to the version of the Lease that was read (409 if somebody else was faster), so two
-candidates that find it free in the same moment cannot both get it. When the program ends it gives the Lease up,
-and another leads within seconds; when it dies, within `duration` and a look or two. While the API server
+candidates that find it free in the same moment cannot both get it. When the program ends it gives the Lease
+up, and another leads within seconds; when it dies, within `duration` and a look or two. While the API server
 cannot be asked nobody is sure to lead, so after a few seconds nobody does, and the fleet stays as it is.
 """
 
@@ -81,6 +81,8 @@ class LeaseLeadership:
         self._times = times or ElectionTimes()
         self._election = Election(identity or f"{socket.gethostname()}_{secrets.token_hex(4)}", self._times)
         self._api = Api(lambda: load_access(options.kubeconfig, options.context))
+        self._is_known = False
+        """Whether the Lease is still as it was last seen, as far as we know: then it need not be read again."""
         self._trouble: str | None = None
         self._led = False
 
@@ -116,25 +118,29 @@ class LeaseLeadership:
                 await self._api.close()
 
     async def _look(self) -> None:
-        """Read the Lease, unless it is ours as far as we know, and write to it if it is ours to write to."""
-        try:
-            async with asyncio.timeout(_CALL_MAX):
-                if not self.is_leader:
-                    await self._read()
-                if self._election.may_write(self._clock.now()):
-                    await self._write(self.identity)
-        except TimeoutError:
-            self._tell(f"no answer within {_CALL_MAX:g} s")
-        except ApiRefused as error:
-            if error.status in (CONFLICT, NOT_FOUND):  # somebody was faster, or has deleted it
-                self._election.gave_up()
-            else:
-                self._tell(str(error))
-        except PlatformUnavailable as error:
-            self._tell(str(error))
-        else:
-            self._trouble = None
+        """Read the Lease, and write to it if it is ours to write to; and once more if it was not as known."""
+        for _ in range(2):
+            try:
+                async with asyncio.timeout(_CALL_MAX):
+                    await self._read_and_write()
+                self._trouble = None
+                break
+            except TimeoutError:
+                self._tell(f"no answer within {_CALL_MAX:g} s")
+                break
+            except PlatformUnavailable as error:
+                if not isinstance(error, ApiRefused) or error.status not in (CONFLICT, NOT_FOUND):
+                    self._tell(str(error))
+                    break
         self._tell_changes()
+
+    async def _read_and_write(self) -> None:
+        was_known, self._is_known = self._is_known, False
+        if not (was_known and self.is_leader):
+            await self._read()
+        if self._election.may_write(self._clock.now()):
+            await self._write(self.identity)
+            self._is_known = True
 
     async def _read(self) -> None:
         try:
@@ -169,7 +175,7 @@ class LeaseLeadership:
 
     async def _give_up(self) -> None:
         """Let another lead at once; where that cannot be said it will find out by itself."""
-        held = self.is_leader
+        held = self.leader == self.identity
         self._election.gave_up()
         if held:
             with suppress(PlatformUnavailable, TimeoutError):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo
 
-from autoscaler.queueing.bulk import BatchLine
+from autoscaler.queueing.batch_line import BatchLine
 from autoscaler.queueing.continuous_batching import StepLine
 from autoscaler.replay.output.standing import Outcome
 from autoscaler.replay.output.words import count, rate, span, wait

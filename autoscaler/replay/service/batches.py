@@ -14,7 +14,7 @@ batch running is what a GPU meter would show.
 from dataclasses import dataclass, field
 
 from autoscaler.dispatch.slots import Lease
-from autoscaler.queueing.bulk import BatchLine
+from autoscaler.queueing.batch_line import BatchLine
 from autoscaler.replay.replicas import SimulatedReplica
 from autoscaler.replay.service.law import Engine
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from autoscaler.queueing.bulk import BatchLine
+from autoscaler.queueing.batch_line import BatchLine
 from autoscaler.queueing.continuous_batching import StepLine
 from autoscaler.replay.scenario import Scenario
 from autoscaler.replay.service.batches import Batches
