@@ -69,14 +69,15 @@ async def test_t5_a_thousand_cancels_at_random_leave_the_ledger_exact(triton):
     async def script(asks: Asks) -> None:
         async def one_client() -> None:
             asking = asyncio.ensure_future(asks.either(chance, "quick"))
-            await asyncio.wait([asking], timeout=chance.uniform(0, 0.04))
+            patience = None if chance.random() < 0.25 else chance.uniform(0, 0.04)
+            await asyncio.wait([asking], timeout=patience)
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
 
         for _ in range(50):
             await asyncio.gather(*(one_client() for _ in range(20)))
         await front.check_nothing_is_left()
-        assert front.facts.outcomes[Outcome.CANCELLED] > 200
+        assert front.facts.outcomes[Outcome.CANCELLED] > 100
         assert front.facts.outcomes[Outcome.COMPLETED] > 200
         assert front.facts.outcomes[Outcome.FAILED] == 0
         assert [await asks.over_http("quick"), await asks.over_grpc("quick")] == [(200, True)] * 2

@@ -1,6 +1,7 @@
 """Batching of one pool: reads requests on their way in, and begins the calls that several share."""
 
 import asyncio
+import signal
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from dataclasses import replace
@@ -122,14 +123,19 @@ class Batching:
         except NotMergeable:
             return None
 
-    def grpc_wish(self, message: bytes, metadata: Iterable[tuple[str, str | bytes]]) -> Wish | None:
-        """Return how a gRPC request can be merged; None if it must go alone. May raise `Refused`."""
-        if len(message) > _LONG_MESSAGE:
+    def grpc_wish(
+        self, message: bytes, metadata: Iterable[tuple[str, str | bytes]], model: str, version: str
+    ) -> Wish | None:
+        """Return how a gRPC request for a model can be merged; None if it must go alone.
+
+        May raise `Refused`.
+        """
+        rows_max = self._rows_max(model, version)
+        if rows_max <= 1 or len(message) > _LONG_MESSAGE:
             return None
         try:
             item = grpc_item(message, metadata)
-            rows_max = self._rows_max(item.at.model, item.at.version)
-            return (item, item.mergeable(rows_max)) if rows_max > 1 else None
+            return item, item.mergeable(rows_max)
         except Malformed as bad:
             raise _refused(bad) from bad
         except NotMergeable:
@@ -156,13 +162,19 @@ class Batching:
 
     async def _read_elsewhere(self, at: ModelName, body: bytes, length: int | None) -> InferRequest:
         if self._readers is None:
-            self._readers = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+            self._readers = ProcessPoolExecutor(
+                1, mp_context=get_context("spawn"), initializer=_leave_ctrl_c_to_the_parent
+            )
         try:
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(self._readers, partial(_read, at, body, length))
         except BrokenExecutor as broken:
             self._readers = None
             raise NotMergeable("the process that reads large requests ended") from broken
+
+
+def _leave_ctrl_c_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _refused(bad: Malformed) -> Refused:

@@ -26,10 +26,14 @@ from autoscaler.proxy.grpc.channels import Line
 from autoscaler.proxy.grpc.front import Front
 from autoscaler.proxy.grpc.metadata import Metadata, first
 from autoscaler.proxy.grpc.methods import Kind, Method
+from autoscaler.proxy.grpc.model_name import text_field
 from autoscaler.proxy.grpc.relay import Client, Status, relay_answer, relay_stream
 from autoscaler.proxy.grpc.routes import GrpcRoute
 from autoscaler.proxy.shared_call import SharedCall, Unmerged
 from autoscaler.proxy.urgency import class_of
+
+_MODEL_FIELDS = (1, 2)
+"""Where an inference names its model, and the version."""
 
 _BUSY = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE)
 """By these a server says that it has too much to do."""
@@ -146,7 +150,8 @@ class Inference:
         asked, batching = self._asked, self._route.batching
         wish = None
         if batching is not None and asked.method.kind is Kind.INFERENCE:
-            wish = batching.grpc_wish(asked.message, asked.metadata)
+            names = (text_field(asked.message, number) for number in _MODEL_FIELDS)
+            wish = batching.grpc_wish(asked.message, asked.metadata, *names)
         if wish is None:
             self._take(await self._route.drive.acquire(self.request))
         else:
