@@ -37,12 +37,6 @@ class TimeLimit:
             if nobody_else_cancels and isinstance(error, asyncio.CancelledError):
                 raise TimeoutError from error
 
-    def begin_again(self) -> None:
-        """Count from now on, unless it is over already."""
-        if self._timer is not None and self._seconds is not None and not self._is_over:
-            self._timer.cancel()
-            self._timer = self._loop.call_later(self._seconds, self._end)
-
     def _end(self) -> None:
         self._is_over = True
         if self._task is not None:

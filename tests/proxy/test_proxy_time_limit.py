@@ -24,17 +24,6 @@ async def test_what_is_done_in_time_or_has_no_limit_is_left_alone():
     await asyncio.sleep(0.04)
 
 
-async def test_it_can_begin_again():
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-    with pytest.raises(TimeoutError), TimeLimit(0.04) as limit:
-        for _ in range(4):
-            await asyncio.sleep(0.02)
-            limit.begin_again()
-        await asyncio.Event().wait()
-    assert loop.time() - began >= 0.115
-
-
 async def test_who_is_cancelled_from_outside_is_cancelled():
     async def limited() -> None:
         with TimeLimit(60.0):
