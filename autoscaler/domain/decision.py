@@ -29,6 +29,8 @@ class Reason(StrEnum):
     AT_REPLICAS_MIN = "at_replicas_min"
     AT_REPLICAS_MAX = "at_replicas_max"
     METRICS_LOST = "metrics_lost"
+    PARTLY_BLIND = "partly_blind"
+    """Fewer would do by what was seen, but not all of the demand was."""
     SERVICE_TIME_UNKNOWN = "service_time_unknown"
     """No service has ended yet; sized by the requests in flight."""
 
@@ -152,6 +154,7 @@ _REASON_IN_WORDS = {
     Reason.AT_REPLICAS_MIN: "no fewer are allowed",
     Reason.AT_REPLICAS_MAX: "no more are allowed",
     Reason.METRICS_LOST: "no measurement came, and what is not known is not changed",
+    Reason.PARTLY_BLIND: "fewer would do by what is seen, but a part of the demand cannot be",
     Reason.SERVICE_TIME_UNKNOWN: "no request has been served yet; sized by those in flight",
 }
 

@@ -33,6 +33,9 @@ class Observation:
         Arrivals that were refused at the door [requests]; they count in `arrivals` too.
     tokens_in, tokens_out : int
         Of the answers of language models that passed in the interval, as told or estimated [tokens].
+    is_partial : bool
+        Whether a part of the demand could not be seen for so long that what stands here for it is only what
+        was last known; nothing is lowered on it.
     """
 
     interval: float
@@ -48,3 +51,4 @@ class Observation:
     rejected: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
+    is_partial: bool = False

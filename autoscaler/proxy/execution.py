@@ -82,8 +82,11 @@ class Execution:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if isinstance(error, asyncio.CancelledError) and not self.may_be_cut:
-            self.outcome = Outcome.CANCELLED
+        if isinstance(error, asyncio.CancelledError):
+            if self.may_be_cut:
+                self._end_of_failure = CallEnd.INCONCLUSIVE  # the replica did nothing wrong
+            else:
+                self.outcome = Outcome.CANCELLED
         self._release(self.outcome)
         self._tell_tokens()
 

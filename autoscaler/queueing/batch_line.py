@@ -1,4 +1,7 @@
-"""How long a batch takes, as a line in its size. Apart from `bulk`, so that who only dispatches needs no numpy."""
+"""How long a batch takes, as a line in its size.
+
+Apart from `bulk`, so that whoever only dispatches needs no numpy.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar

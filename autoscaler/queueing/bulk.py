@@ -27,7 +27,7 @@ import numpy as np
 from autoscaler.queueing.batch_line import BatchLine
 from autoscaler.queueing.bulk_chain import BusyChain
 from autoscaler.queueing.bulk_wait import WaitLaw, wait_of_late
-from autoscaler.queueing.elementwise import Array, require
+from autoscaler.queueing.elementwise import require
 from autoscaler.queueing.erlang import erlang_b
 
 LOAD_MAX = 0.99

@@ -141,6 +141,7 @@ class Controller:
             idle=idle,
             service_known=estimate.service_known,
             lost=fleet.ordered < self._desired,
+            blind=observation.is_partial,
             binding_up=ahead.binding,
             binding_down=throughout.binding,
         )

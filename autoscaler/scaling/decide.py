@@ -34,6 +34,8 @@ class Wanted:
         Whether the sizes rest on a service time, or only on the requests in flight.
     lost : bool
         Whether fewer are there than the last decision wanted.
+    blind : bool
+        Whether a part of the demand could not be seen.
     binding_up, binding_down : Binding
         What asked for `aim`, and for `enough`.
     """
@@ -49,6 +51,7 @@ class Wanted:
     lost: bool
     binding_up: Binding
     binding_down: Binding
+    blind: bool = False
 
 
 def decide(
@@ -103,6 +106,8 @@ def _down(
         reason = Reason.AT_REPLICAS_MIN if desired >= ordered else reason
     if ordered > policy.replicas_max:
         return ScaleTo(policy.replicas_max, ordered, Reason.AT_REPLICAS_MAX, Binding.REPLICAS_MAX, numbers)
+    if desired < ordered and wanted.blind:
+        return Hold(ordered, Reason.PARTLY_BLIND, binding, numbers)
     if desired < ordered:
         return ScaleTo(desired, ordered, reason, binding, numbers)
     if reason is Reason.AT_REPLICAS_MIN:

@@ -173,7 +173,7 @@ def _note_servers(document: Document) -> None:
             if first != name:
                 remedy = "give each server to one pool, for its slots are counted there"
                 document.note(path, f"got {url}, which pool {first} has too", "", remedy)
-            if listen and (address := _address_of(url)) and _overlap(address, listen):
+            if listen and (address := _address_of(url)) and _is_at(address, listen):
                 fault = f"got {url}, where this program itself listens ({listen})"
                 document.note(path, fault, "", "name the model server, or listen elsewhere")
 
@@ -242,6 +242,12 @@ def _pools(document: Document) -> Iterator[str]:
 def _overlap(one: Address, other: Address) -> bool:
     same_host = one.host == other.host or one.host in _EVERY_INTERFACE or other.host in _EVERY_INTERFACE
     return same_host and one.port == other.port != 0
+
+
+def _is_at(server: Address, listen: Address) -> bool:
+    """Whether a server is where we listen; another machine's is not, though we listen everywhere."""
+    is_here = server.host.startswith("127.") or server.host in ("::1", *_EVERY_INTERFACE)
+    return _overlap(server, listen) and (server.host == listen.host or is_here)
 
 
 def _address_of(url: str) -> Address | None:

@@ -3,6 +3,7 @@
 The real one is installed with `apt-get install prometheus` (Debian: it brings promtool along).
 """
 
+import json
 import shutil
 import socket
 import subprocess
@@ -34,7 +35,26 @@ def running(folder: Path, family: str, kind: str, lines: Iterable[Line]) -> Iter
     backfill.write_text(f"# TYPE {family} {kind}\n{samples}# EOF\n")
     fill = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "-q", "--max-block-duration=128h"]
     subprocess.run([*fill, str(backfill), str(folder / "data")], check=True, capture_output=True, timeout=60)
-    (folder / "prometheus.yml").write_text("global: {}\n")
+    with _serving(folder, "global: {}\n") as url:
+        yield url
+
+
+@contextmanager
+def scraping(folder: Path, target: str, rules: Path, every: str = "1s") -> Iterator[str]:
+    """Run a Prometheus that scrapes `target` (host:port) and evaluates `rules`; yields its URL."""
+    config = {
+        "global": {"scrape_interval": every, "evaluation_interval": every},
+        "rule_files": [str(rules)],
+        "scrape_configs": [{"job_name": "inference-autoscaler", "static_configs": [{"targets": [target]}]}],
+    }
+    with _serving(folder, json.dumps(config)) as url:  # JSON is YAML
+        yield url
+
+
+@contextmanager
+def _serving(folder: Path, config: str) -> Iterator[str]:
+    """Run a Prometheus on the data in `folder`; yields its URL."""
+    (folder / "prometheus.yml").write_text(config)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"

@@ -165,3 +165,11 @@ def test_every_decision_is_a_sentence():
 def test_an_impossible_policy_is_refused(bad):
     with pytest.raises(ValueError, match="need"):
         DecisionPolicy(**bad)
+
+
+def test_f4_what_is_not_seen_in_full_may_raise_the_fleet_and_never_lowers_it():
+    blind = replace(QUIET, blind=True)
+    assert decided(blind, a_fleet(8)) == Hold(8, Reason.PARTLY_BLIND, Binding.BAND)
+    assert decided(blind, a_fleet(3)).desired == 5
+    assert decided(replace(blind, idle=True, enough=0, most=0), a_fleet(8), replicas_min=0).desired == 8
+    assert decided(blind, a_fleet(8), replicas_max=6).desired == 6
