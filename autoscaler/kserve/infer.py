@@ -1,8 +1,9 @@
 """What is asked of a model, and what it answers, whatever the form on the wire."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from autoscaler.domain.value import value
 from autoscaler.kserve.tensor import NotMergeable, Tensor
 
 Scalar = bool | int | float | str
@@ -12,7 +13,7 @@ _RESERVED = ("sequence_id", "sequence_start", "sequence_end", "headers")
 """Requests with these have an order among them, or are not a client's to send: they go alone."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class OutputAsked:
     """One output that a client asked for."""
 
@@ -23,7 +24,7 @@ class OutputAsked:
     """So many best classes instead of the values [1]; 0 for the values."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class InferRequest:
     """One request for inference.
 
@@ -57,12 +58,13 @@ class InferRequest:
             raise NotMergeable("it has no inputs")
         for tensor in self.inputs:
             tensor.check()
-        if len({tensor.name for tensor in self.inputs}) < len(self.inputs):
-            raise NotMergeable("an input comes twice")
-        if len({output.name for output in self.outputs}) < len(self.outputs):
+        if len(self.inputs) > 1:
+            if len({tensor.name for tensor in self.inputs}) < len(self.inputs):
+                raise NotMergeable("an input comes twice")
+            if len({tensor.shape[0] for tensor in self.inputs}) > 1:
+                raise NotMergeable("its inputs differ in the number of rows")
+        if len(self.outputs) > 1 and len({output.name for output in self.outputs}) < len(self.outputs):
             raise NotMergeable("an output is asked for twice")
-        if len({tensor.shape[0] for tensor in self.inputs}) > 1:
-            raise NotMergeable("its inputs differ in the number of rows")
         for name in self.parameters:
             if name in _RESERVED or name.startswith("triton_"):
                 raise NotMergeable(f"it has the parameter {name!r}")
@@ -83,7 +85,7 @@ class InferRequest:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class InferAnswer:
     """What a model answered."""
 

@@ -5,12 +5,13 @@ first dimension, the one that batches grow along.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
 from struct import Struct, error
 
 import numpy as np
+
+from autoscaler.domain.value import value
 
 Data = bytes | memoryview
 
@@ -54,7 +55,7 @@ class Malformed(NotMergeable):
     """
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Tensor:
     """One tensor of a request or an answer."""
 
