@@ -87,6 +87,11 @@ class Connection(web.RequestHandler):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        if (
+            self._keepalive_handle is not None
+        ):  # before the first answer, the deadline of the head stands for it
+            self._keepalive_handle.cancel()
+            self._keepalive_handle = None
         if self._task_handler is not None:
             self._task_handler.add_done_callback(self._has_ended)
         client = address_of(transport)
