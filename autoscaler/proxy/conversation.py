@@ -25,6 +25,22 @@ _OUT_OF_STEP = (400, 408, 413)
 class Conversation:
     """One request and its answer."""
 
+    __slots__ = (
+        "_code",
+        "arrived_at",
+        "door",
+        "entry",
+        "execution",
+        "expects_continue",
+        "has_joined",
+        "id",
+        "notes",
+        "path",
+        "pool",
+        "request",
+        "streaming",
+    )
+
     def __init__(self, door: Door, request: web.BaseRequest) -> None:
         self.door = door
         self.request = request

@@ -40,6 +40,21 @@ from autoscaler.proxy.urgency import class_of
 class Execution:
     """Serves one request with the slots of one pool."""
 
+    __slots__ = (
+        "_copy",
+        "_door",
+        "_end",
+        "_end_of_failure",
+        "_onward",
+        "_route",
+        "_tokens",
+        "arrived_at",
+        "grant",
+        "may_be_cut",
+        "outcome",
+        "request",
+    )
+
     def __init__(
         self, door: Door, route: Route, onward: Onward, timeout: float | None = None, tenant: str = ""
     ) -> None:

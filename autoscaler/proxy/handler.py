@@ -60,6 +60,8 @@ class Handler:
 class Handling(Conversation):
     """The way of one request; ends with its answer."""
 
+    __slots__ = ("_is_cut", "_task")
+
     def __init__(self, door: Door, request: web.BaseRequest) -> None:
         super().__init__(door, request)
         self._task = asyncio.current_task()
