@@ -57,7 +57,7 @@ async def _ask(route: Route, onward: Onward, replica: Replica) -> tuple[int, CIM
     with suppress(CallBroke, TimeoutError):
         async with asyncio.timeout(_PATIENCE):
             call = await route.upstream.call(
-                onward.method, replica, onward.target, onward.headers, onward.body
+                onward.method, replica, onward.target, onward.headers, onward.body, in_slot=False
             )
             try:
                 body = b""

@@ -34,7 +34,7 @@ class Upstream:
         context = None if route.tls is None else client_context(route.tls)
         self.certificates = watch(route.tls, context)
         """The files by which servers are checked, and we show who we are."""
-        self._live: dict[Call, str] = {}
+        self._live: dict[Call, str | None] = {}
         self._no_descriptors = QuietLog(logging.getLogger("autoscaler.proxy"))
         self._pool = UpstreamPool(options, route, context)
 
@@ -55,12 +55,13 @@ class Upstream:
         *,
         fresh_connection: bool = False,
         upgrade: bool = False,
+        in_slot: bool = True,
     ) -> Call:
         """Send the request; return when the head of the answer is here.
 
         Connections that idle are used again, unless a `fresh_connection` is asked for, or an `upgrade` to a
         WebSocket, which takes its connection with it. The caller owns the `Call` from then on. When this is
-        cancelled, the connection is closed at once.
+        cancelled, the connection is closed at once. A call that is not `in_slot` is none of the ledger's.
 
         Raises
         ------
@@ -70,7 +71,7 @@ class Upstream:
         # A body that no client sends has nobody to be told before the answer.
         between = getattr(body, "between", None)
         call = Call(self._is_over, expects_body=method != hdrs.METH_HEAD, between=between)
-        self._live[call] = replica.id
+        self._live[call] = replica.id if in_slot else None
         try:
             way = self._pool.replica(replica.url)
             is_alone = fresh_connection or upgrade
@@ -101,8 +102,8 @@ class Upstream:
         return call
 
     def live_calls(self) -> Counter[str]:
-        """Count the calls that are under way, by replica id."""
-        return Counter(self._live.values())
+        """Count the calls that are under way in slots, by replica id."""
+        return Counter(replica_id for replica_id in self._live.values() if replica_id is not None)
 
     def _is_over(self, call: Call) -> None:
         self._live.pop(call, None)
