@@ -1,15 +1,19 @@
 """At the door: is a request that cannot start at once let in, and if not, when shall it come back?"""
 
-from math import inf
+from math import inf, sqrt
 
 from autoscaler.dispatch.actions import Drop
-from autoscaler.dispatch.admission import Admission, QueueOptions
+from autoscaler.dispatch.admission import LATE_BY, Admission, QueueOptions
 from autoscaler.dispatch.central_queue import CentralQueue
 from autoscaler.dispatch.comeback import Comebacks
 from autoscaler.dispatch.door_rate import DoorRate
 from autoscaler.dispatch.predicted_wait import PredictedWait, WaitModel
 from autoscaler.dispatch.service_times import ServiceTimes
 from autoscaler.domain import DropReason, Request
+
+_LONG = 11.0
+"""No wait is predicted so many times longer than the work of all who wait makes it [1]: at most nine tenths of
+the slots are taken for those who overtake it."""
 
 
 class Door:
@@ -51,7 +55,7 @@ class Door:
         work = self._services.expected(request)
         if not starts:
             reason = self._admission.over_bound(request, work, self._services.mean, self._queue)
-            if reason is not None or (request.deadline < inf and self._options.refuse_late):
+            if reason is not None or (self._options.refuse_late and self._may_be_late(request, slots, now)):
                 refusal = self._refusal(request, reason, slots, now)
                 if refusal is not None:
                     return refusal
@@ -71,6 +75,18 @@ class Door:
         """When one who finds no replica shall come back, from `now` [s]; None if nobody can tell."""
         at = self._replica_expected_at
         return None if at is None or at <= now else at - now
+
+    def _may_be_late(self, request: Request, slots: int, now: float) -> bool:
+        """Whether a prediction is worth its cost: not if it were in time even `_LONG` times later."""
+        if request.deadline == inf:
+            return False
+        servers = min(slots, self._queue.lines[request.priority_class].slots_max)
+        if not servers:
+            return True
+        longest = max(self._services.longest, request.service_time)
+        work = sum(line.work(longest) for line in self._queue.lines.values() if line.waiting)
+        latest = work + longest * (1 + LATE_BY * sqrt(self._queue.waiting + 1))
+        return now + _LONG * latest / servers > request.deadline
 
     def _refusal(self, request: Request, reason: DropReason | None, slots: int, now: float) -> Drop | None:
         """Refuse `request` for a `reason` that is known, or because it would be late."""

@@ -26,6 +26,11 @@ class ServiceTimes:
         """E[S] over all classes, as they came lately [s]."""
         return self._mean
 
+    @property
+    def longest(self) -> float:
+        """The longest mean of a class [s]."""
+        return max(self._means.values())
+
     def mean_of(self, priority_class: str) -> float:
         """E[S] of one class [s]."""
         return self._means[priority_class] or self._mean
