@@ -12,8 +12,8 @@ from autoscaler.dispatch.service_times import ServiceTimes
 from autoscaler.domain import DropReason, Request
 
 _LONG = 11.0
-"""No wait is predicted so many times longer than the work of all who wait makes it [1]: at most nine tenths of
-the slots are taken for those who overtake it."""
+"""No wait is predicted so many times longer than the work of all who wait makes it [1]: those who overtake it
+take nine tenths of the slots at most."""
 
 
 class Door:

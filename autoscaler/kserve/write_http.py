@@ -13,6 +13,11 @@ from autoscaler.kserve.tensor import BYTES, NUMPY, Tensor
 _ENCODER = msgspec.json.Encoder()
 
 
+def all_have_form(answer: InferAnswer) -> bool:
+    """Whether every output can be written as numbers or text in JSON, and every part of it."""
+    return all(_has_form(tensor) for tensor in answer.outputs)
+
+
 def has_form(answer: InferAnswer, request: InferRequest) -> bool:
     """Whether every output that is wanted as numbers or text can be written so in JSON."""
     binary = _binary(request)

@@ -22,6 +22,7 @@ from autoscaler.kserve.merge import merge, split
 from autoscaler.kserve.read_answer import read_answer
 from autoscaler.kserve.read_http import HEADER_LENGTH
 from autoscaler.kserve.tensor import NotMergeable
+from autoscaler.kserve.write_http import all_have_form
 from autoscaler.ports import Clock
 from autoscaler.proxy.backpressure import BUSY, retry_after
 from autoscaler.proxy.batch.body import WholeBody
@@ -117,7 +118,7 @@ class Batch:
         if self._means.check.is_due():
             alone = await self._ask(first, [first])
             self._means.check.compare(first.item.asked.model, parts[0], alone)
-        self._answer(members, parts)
+        self._answer(members, parts, everybody=all_have_form(answer))
 
     async def _ask(self, first: _Member, members: Sequence[_Member]) -> InferAnswer:
         """Call the replica for all `members`; raises Unmerged if that is no answer which can be split."""
@@ -147,11 +148,14 @@ class Batch:
         except (NotMergeable, ValueError) as why:
             raise Unmerged from why
 
-    def _answer(self, members: Sequence[_Member], answers: Sequence[InferAnswer]) -> None:
-        """Give back the leases of all who can be answered, and then give them their answers."""
+    def _answer(self, members: Sequence[_Member], answers: Sequence[InferAnswer], *, everybody: bool) -> None:
+        """Give back the leases of all who can be answered, and then give them their answers.
+
+        `everybody` can, if every output has a form in JSON.
+        """
         self._task = None  # it is done; who leaves now ends nothing
         there = [pair for pair in zip(members, answers, strict=True) if not pair[0].answer.done()]
-        served = [(member, answer) for member, answer in there if member.item.can_have(answer)]
+        served = [(member, answer) for member, answer in there if everybody or member.item.can_have(answer)]
         for member, _ in served:
             self._means.drive.release(member.grant, Outcome.COMPLETED)
         for member, answer in served:
