@@ -276,6 +276,26 @@ def test_a_model_that_answers_many_times_streams(client, triton):
     assert [int(result.as_numpy("NUMBER")[0]) for result, _ in answers] == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("client", ["grpc"], indirect=True)
+def test_t19_the_end_of_the_answers_is_told_to_whoever_asks_for_it_and_to_nobody_else(client, triton):
+    """A model may give no answer at all; the marker passes as it is, and none is added."""
+    triton.load("counts_up")
+    none, one = (client.tensor("COUNT", np.array([count], np.int32)) for count in (0, 1))
+    came: queue.Queue = queue.Queue()
+    client.start_stream(lambda result, error: came.put((result, error)))
+    client.async_stream_infer("counts_up", [none], request_id="asks", enable_empty_final_response=True)
+    client.async_stream_infer("counts_up", [none], request_id="does not ask")
+    client.async_stream_infer("counts_up", [one], request_id="one", enable_empty_final_response=False)
+    told = [came.get(timeout=10) for _ in range(2)]
+    client.stop_stream()
+    assert came.empty()
+    seen = {result.get_response().id: result.get_response() for result, error in told if error is None}
+    assert set(seen) == {"asks", "one"}
+    assert seen["asks"].parameters["triton_final_response"].bool_param
+    assert not seen["asks"].outputs
+    assert len(seen["one"].outputs) == 1
+
+
 @pytest.mark.parametrize("client", ["grpc", "grpc.aio"], indirect=True)
 def test_an_error_in_a_stream_is_told_and_the_stream_goes_on(client, triton):
     triton.load("counts_up")
