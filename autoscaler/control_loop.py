@@ -6,15 +6,16 @@ fit breaks) is said, and the loop goes on: the fleet then stays as it is, which 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from math import nan
+from dataclasses import dataclass, replace
+from math import inf, nan
 from typing import Any
 
 import structlog
 
+from autoscaler.decision_news import DecisionNews
 from autoscaler.domain import Decision, Fleet, Observation, ScaleTo
 from autoscaler.errors import AutoscalerError, PlatformUnavailable
-from autoscaler.ports import Clock, ControllerJournal, DecisionLog, Platform
+from autoscaler.ports import Clock, ControllerJournal, DecisionLog, Leadership, Platform
 from autoscaler.scaling import Controller
 
 log = structlog.get_logger(__name__)
@@ -22,6 +23,8 @@ log = structlog.get_logger(__name__)
 _TRUSTED_INTERVALS = 3.0
 """An interval so many times as long as it should be was slept through, and says nothing of the demand."""
 _OCCUPANCY_INTERVALS = 30  # of which the rolling occupancy is a mean
+_LEAD_LOOK = 1.0
+"""Whether the lead has come to this one is looked at so often between two ticks [s]."""
 CHECKPOINT_INTERVAL = 86400.0
 """Between two copies of the controller [s]; a decision is re-executed from the copy before it on."""
 
@@ -65,6 +68,8 @@ class ControlLoop:
         (job, time limit [s]) -> awaitable of the job's result; may raise AutoscalerError.
     journal : ControllerJournal, optional
         Given the controller before its first step and once a day, and each fit that it adopts.
+    leadership : Leadership, optional
+        Who does not lead decides as well, and tells the platform nothing; None: nobody else could lead.
     """
 
     def __init__(
@@ -78,6 +83,7 @@ class ControlLoop:
         options: ControlOptions,
         run_fit: Callable[[Callable[[], Any], float], Awaitable[Any]],
         journal: ControllerJournal | None = None,
+        leadership: Leadership | None = None,
     ) -> None:
         self._pool = pool
         self._controller = controller
@@ -88,11 +94,15 @@ class ControlLoop:
         self._options = options
         self._run_fit = run_fit
         self._journal = journal
+        self._leadership = leadership
         self._checkpoint_at: float | None = None
         self._last_step = (nan, nan)  # now and wall time
         self._fit: asyncio.Task[None] | None = None
         self._fleet: Fleet | None = None
         self._told: int | None = None
+        self._asked: int | None = None
+        self._news = DecisionNews(pool)
+        self._led = False
         self._slots_before = 0
         self._recent: list[tuple[float, float]] = []
         self.state: ControlState | None = None
@@ -103,12 +113,29 @@ class ControlLoop:
         try:
             while True:
                 due = max(due + self._options.interval, self._clock.now())
-                await asyncio.sleep(due - self._clock.now())
+                await self._wait(due)
                 await self.tick()
         finally:
             if self._fit is not None:
                 self._fit.cancel()
                 await asyncio.gather(self._fit, return_exceptions=True)
+
+    async def _wait(self, due: float) -> None:
+        """Wait until `due` [s]; if the lead comes to this one meanwhile, carry out what it decided last."""
+        longest = inf if self._leadership is None else _LEAD_LOOK
+        while True:
+            await asyncio.sleep(min(due - self._clock.now(), longest))
+            if due <= self._clock.now():
+                return
+            if self._has_come_to_lead() and self.state is not None and self._options.actuate:
+                await self._actuate(self.state.decision)
+
+    def _has_come_to_lead(self) -> bool:
+        """Whether it leads, and did not when last asked; who does not lead has asked for nothing."""
+        led, self._led = self._led, self._leads
+        if not self._led:
+            self._asked = None
+        return self._led and not led
 
     async def tick(self) -> None:
         """One interval: observe, decide, actuate; and start a fit if one is due."""
@@ -117,27 +144,44 @@ class ControlLoop:
         reachable = await self._ask_fleet()
         if self._fleet is None:
             return
+        fleet = self._as_asked(self._fleet, reachable)
         self._checkpoint_if_due(now, wall_time)
-        decision = self._controller.step(observation, self._fleet, now)
+        decision = self._controller.step(observation, fleet, now)
         self._last_step = (now, wall_time)
         for each in self._logs:
-            each.record(self._pool, observation, self._fleet, decision, now, wall_time)
-        self._remember(observation, self._fleet)
+            each.record(self._pool, observation, fleet, decision, now, wall_time)
+        self._remember(observation, fleet)
         self.state = ControlState(
             observation,
-            self._fleet,
+            fleet,
             decision,
             wall_time,
             _occupancy(self._recent[-1:]),
             _occupancy(self._recent),
         )
         if isinstance(decision, ScaleTo) and decision.desired != self._told:
-            done = "scale" if self._options.actuate else "recommended, carried out by nobody"
-            log.info(done, pool=self._pool, desired=decision.desired, why=str(decision))
+            log.info(self._what_becomes_of_it(), pool=self._pool, desired=decision.desired, why=str(decision))
         self._told = decision.desired
-        if reachable and self._options.actuate:
+        self._news.follow(decision)
+        if reachable and self._options.actuate and self._leads:
             await self._actuate(decision)
         self._start_fit_if_due(now)
+
+    @property
+    def _leads(self) -> bool:
+        return self._leadership is None or self._leadership.is_leader
+
+    def _as_asked(self, fleet: Fleet, reachable: bool) -> Fleet:
+        """Say what it was asked for from here; nothing, if that was nothing, or if it is not seen now."""
+        self._has_come_to_lead()
+        if self._asked is None or not reachable:
+            return replace(fleet, asked=None, edited=None)
+        return replace(fleet, asked=self._asked)
+
+    def _what_becomes_of_it(self) -> str:
+        if not self._options.actuate:
+            return "recommended, carried out by nobody"
+        return "scale" if self._leads else "decided; whoever leads carries out its own"
 
     def _trusted(self, observation: Observation | None) -> Observation | None:
         """Take an interval through which this program was stopped for one that was lost.
@@ -181,6 +225,7 @@ class ControlLoop:
     async def _actuate(self, decision: Decision) -> None:
         try:
             await self._platform.scale_to(decision.desired)
+            self._asked = decision.desired
         except PlatformUnavailable as error:
             log.warning("platform refused; asked again next interval", pool=self._pool, error=str(error))
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autoscaler import control_loop
 from autoscaler.clock import VirtualClock
 from autoscaler.control_loop import ControlLoop, ControlOptions
 from autoscaler.domain import Decision, Hold, Objective, Observation, Reason
@@ -32,11 +33,27 @@ async def called_at_once(job: Callable[[], Any], time_limit: float) -> Any:
     return job()
 
 
+class Lead:
+    """A leadership that the test gives and takes."""
+
+    def __init__(self, is_leader: bool):
+        self.is_leader = is_leader
+        self.leader = None
+
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+
 class World:
     """A control loop with everything around it in memory; `tick` lets one interval pass."""
 
     def __init__(
-        self, rate: float = 2.0, policy: DecisionPolicy | None = None, run_fit=called_at_once, **options
+        self,
+        rate: float = 2.0,
+        policy: DecisionPolicy | None = None,
+        run_fit=called_at_once,
+        leadership=None,
+        **options,
     ):
         self.clock = VirtualClock(wall_time=1e6)
         self.platform = InMemoryPlatform(self.clock, cold_start=20.0, ready=2)
@@ -52,6 +69,7 @@ class World:
             self.clock,
             ControlOptions(**options),
             run_fit,
+            leadership=leadership,
         )
 
     def observe(self, now: float, wall_time: float) -> Observation | None:
@@ -169,6 +187,84 @@ async def test_a_fit_that_never_ends_delays_no_decision_and_is_not_started_twice
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert all("fit" not in task.get_name() for task in asyncio.all_tasks())
+
+
+async def test_what_was_asked_for_is_shown_to_the_controller_once_the_platform_has_taken_it():
+    world = await started()
+    await world.tick(1)
+    assert world.loop.state.fleet.asked is None
+    wanted = world.loop.state.decision.desired
+    world.platform.is_unavailable = True
+    await world.tick(1)
+    assert world.loop.state.fleet.asked is None  # as it was last seen, so nothing can be expected of it
+    world.platform.is_unavailable = False
+    await world.tick(1)
+    assert world.loop.state.fleet.asked == wanted
+
+
+async def test_who_recommends_or_stands_by_has_asked_for_nothing():
+    for world in (await started(actuate=False), await started(leadership=Lead(False))):
+        world.platform.edited = 7
+        await world.tick(30)
+        assert world.platform.asked == []
+        assert (world.loop.state.fleet.asked, world.loop.state.fleet.edited) == (None, None)
+        assert world.loop.state.decision.desired > 10
+
+
+async def test_f15_one_of_two_acts_and_the_other_decides_the_same():
+    lead, other = Lead(True), Lead(False)
+    world, standby = await started(leadership=lead), await started(leadership=other)
+    standby.platform = standby.loop._platform = world.platform
+    for _ in range(30):
+        await world.tick()
+        await standby.tick()
+    assert standby.loop.state.decision.desired == world.loop.state.decision.desired
+    asked = len(world.platform.asked)
+    lead.is_leader, other.is_leader = False, True
+    await world.tick()
+    assert len(world.platform.asked) == asked
+    await standby.tick()
+    assert world.platform.asked[asked:] == [world.platform.asked[asked - 1]]
+
+
+async def test_who_comes_to_lead_between_two_ticks_carries_out_at_once_what_it_decided_last(monkeypatch):
+    monkeypatch.setattr(control_loop, "_LEAD_LOOK", 0.005)
+    lead = Lead(False)
+    world = await started(leadership=lead)
+    await world.tick(2)
+    world.clock.now = asyncio.get_running_loop().time  # type: ignore[method-assign]
+    world.loop._options = ControlOptions(interval=60.0)
+    running = asyncio.create_task(world.loop.run())
+    await asyncio.sleep(0.05)
+    assert world.platform.asked == []
+    lead.is_leader = True
+    await asyncio.sleep(0.1)
+    assert world.platform.asked == [world.loop.state.decision.desired]
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_f6_what_does_not_come_is_said_once_and_not_ordered_for_ever(capsys):
+    world = await started(rate=4.0)
+    world.platform.room = 3
+    await world.tick(100)
+    told = capsys.readouterr()
+    assert (told.out + told.err).count("what is ordered does not come  ") == 1
+    assert max(world.platform.asked[-60:]) <= 3 + 1
+    world.platform.room = 1000
+    await world.tick(200)
+    assert (await world.platform.fleet()).ready >= 20 / 0.75
+
+
+async def test_f15_an_edit_is_said_with_both_numbers(capsys):
+    world = await started()
+    await world.tick(30)
+    wanted = world.platform.asked[-1]
+    world.platform.edited = 3
+    await world.tick()
+    told = capsys.readouterr()
+    assert f"somebody else asked for 3 instead of {wanted}" in told.out + told.err
+    assert world.loop.state.fleet.edited == 3
 
 
 async def test_occupancy_is_slot_time_in_use_over_slot_time_there():

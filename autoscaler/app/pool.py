@@ -1,16 +1,16 @@
 """One pool, joined: queue, replicas, control loop, and what listens to them."""
 
-import asyncio
 from dataclasses import replace
 
 import structlog
 
 from autoscaler.app.batched_rows import BatchedRows
+from autoscaler.app.control_start import first_fleet, warmed_controller
 from autoscaler.app.platform import make_platform
 from autoscaler.app.replica_slots import ReplicaSlots
 from autoscaler.control_loop import ControlLoop, ControlOptions
 from autoscaler.dispatch import Dispatcher
-from autoscaler.domain import Fleet, Observation
+from autoscaler.domain import Observation
 from autoscaler.errors import PlatformUnavailable
 from autoscaler.fit_process import FitProcesses
 from autoscaler.model_servers.openai import OpenAI
@@ -23,7 +23,6 @@ from autoscaler.proxy.batch.batching import Batching
 from autoscaler.proxy.drive import PoolDrive
 from autoscaler.proxy.expectation import Expectation
 from autoscaler.proxy.known_models import KnownModels
-from autoscaler.scaling import Controller
 from autoscaler.scaling.observe import IntervalObserver
 from autoscaler.settings import PoolSettings, model_server
 from autoscaler.telemetry.exposition import Metrics
@@ -80,7 +79,7 @@ class Pool:
         self._acts = acts = control.actuate and not isinstance(self.platform, Static)
         self.control = ControlLoop(
             settings.name,
-            self._controller(),
+            warmed_controller(settings, history, clock),
             self._fleet,
             self._observe,
             [history, metrics, *([self._expectation] if acts else [])],
@@ -104,7 +103,7 @@ class Pool:
     async def start(self) -> None:
         """Find what runs already, and bring the fleet to the size that it had or must have."""
         await self._fleet.start(self.drive)
-        fleet = await self._first_fleet()
+        fleet = await first_fleet(self.name, self._fleet, self._interval)
         self.discovered = True
         # Local replicas are started here only, so without them there would be nothing to recommend for.
         if not self._acts and not isinstance(self.platform, LocalProcesses):
@@ -134,15 +133,6 @@ class Pool:
         if self.batching is not None:
             await self.batching.close()
         await self._server.close()
-
-    async def _first_fleet(self) -> Fleet:
-        """Ask what there is until the platform can tell; nothing is asked of it before."""
-        while True:
-            try:
-                return await self._fleet.fleet()
-            except PlatformUnavailable as error:
-                log.warning("platform cannot be asked; waiting for it", pool=self.name, error=str(error))
-            await asyncio.sleep(self._interval)
 
     def _merges(self, clock: Clock) -> Batching | None:
         """Return who merges its requests, if its servers can say what they take."""
@@ -175,16 +165,6 @@ class Pool:
         if last is None or self._clock.wall_time() - last.wall_time > _LAST_SIZE_HOLDS:
             return 0
         return last.decision.desired
-
-    def _controller(self) -> Controller:
-        """Make the controller, and let it learn from the history of arrivals."""
-        policy = self.settings.policy
-        controller = Controller(self.settings.objective, policy)
-        interval = policy.forecast_interval
-        end = self._clock.wall_time() // interval * interval
-        arrivals = self._history.arrivals(self.name, interval, end - policy.history_bins * interval, end)
-        controller.warm(arrivals, interval, end)
-        return controller
 
     def _circumstances(self) -> Circumstances | None:
         """Return what was measured here in the last interval, for the signals to be held against."""

@@ -6,9 +6,7 @@ terminal: say not ready, let what is in flight end, then end the replicas. A sec
 """
 
 import asyncio
-import signal
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 import structlog
@@ -16,6 +14,7 @@ import uvloop
 
 from autoscaler.app.pool import Pool
 from autoscaler.app.status import program_status
+from autoscaler.app.stopping import StopSignals, drain_unless_told_again, stop_signals
 from autoscaler.clock import SystemClock
 from autoscaler.dashboard.admin import AdminSources, start_admin
 from autoscaler.dashboard.admin_token import AdminToken
@@ -68,7 +67,7 @@ class _Program:
 
     async def run(self) -> None:
         """Start everything, serve until told to stop, stop everything."""
-        stop = _stop_signals()
+        stop = stop_signals()
         async with AsyncExitStack() as undo:
             history = History(self._settings.history)
             undo.push_async_callback(asyncio.to_thread, history.close)
@@ -157,7 +156,7 @@ class _Program:
         gate = TenantGate(options, load_tenants(path, pools), self._clock)
         return gate, WatchedFiles([path], lambda: gate.replace(load_tenants(path, pools)))
 
-    async def _serve(self, undo: AsyncExitStack, stop: "asyncio.Queue[signal.Signals]") -> None:
+    async def _serve(self, undo: AsyncExitStack, stop: StopSignals) -> None:
         for pool in self._pools:
             undo.push_async_callback(pool.stop)
         working = asyncio.create_task(self._start_pools_and_control())
@@ -165,7 +164,7 @@ class _Program:
         await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
         if stopping.done():
             log.info("draining; a second signal ends it at once", signal=stopping.result().name)
-            await self._drain_unless_told_again(stop)
+            await drain_unless_told_again([each for each in (self._proxy, self._grpc) if each], stop)
         working.cancel()
         stopping.cancel()
         ended, _ = await asyncio.gather(working, stopping, return_exceptions=True)
@@ -184,15 +183,6 @@ class _Program:
                         group.create_task(pool.signals.run(), name=f"signals of {pool.name}")
         except ExceptionGroup as group_error:
             raise group_error.exceptions[0] from group_error
-
-    async def _drain_unless_told_again(self, stop: "asyncio.Queue[signal.Signals]") -> None:
-        listeners = [listener for listener in (self._proxy, self._grpc) if listener is not None]
-        draining = asyncio.create_task(_drain(listeners))
-        again = asyncio.create_task(stop.get())
-        await asyncio.wait([draining, again], return_when=asyncio.FIRST_COMPLETED)
-        for task in (draining, again):
-            task.cancel()
-        await asyncio.gather(draining, again, return_exceptions=True)
 
     def _grpc_calls(self, pool: str) -> Counter[str]:
         """Count the calls over gRPC to the replicas of a pool, by replica id."""
@@ -221,19 +211,6 @@ class _Program:
         )
 
 
-async def _drain(listeners: Sequence[ProxyServer | GrpcServer]) -> None:
-    await asyncio.gather(*(listener.drain() for listener in listeners))
-
-
 async def _start_and_control(pool: Pool) -> None:
     await pool.start()
     await pool.control.run()
-
-
-def _stop_signals() -> "asyncio.Queue[signal.Signals]":
-    """Return a queue that every signal to end goes into from now on."""
-    signals: asyncio.Queue[signal.Signals] = asyncio.Queue()
-    loop = asyncio.get_running_loop()
-    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        loop.add_signal_handler(each, signals.put_nowait, each)
-    return signals

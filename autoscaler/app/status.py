@@ -1,12 +1,13 @@
 """What the program says of itself, put together from the ledger, the control loop and the windows."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import nan
 
 from autoscaler import __version__
 from autoscaler.app.pool import Pool
 from autoscaler.control_loop import ControlState
-from autoscaler.domain import Fleet
+from autoscaler.domain import Fleet, Reason
 from autoscaler.telemetry.gpu_reading import GpuReading
 from autoscaler.telemetry.status import (
     DecisionStatus,
@@ -15,6 +16,7 @@ from autoscaler.telemetry.status import (
     GpuStatus,
     ObjectiveStatus,
     OccupancyStatus,
+    OrdersStatus,
     PoolStatus,
     ReplicasStatus,
     SignalStatus,
@@ -64,15 +66,17 @@ def pool_status(pool: Pool, now: float) -> PoolStatus:
         name=pool.name,
         arrival_rate=numbers.arrival_rate if numbers else nan,
         offered_load=numbers.arrival_rate * numbers.service_time_mean if numbers else nan,
-        forecast=_forecast(state),
-        replicas=_replicas(state, state.fleet if state else None),
+        forecast=forecast_status(state),
+        replicas=replace(
+            replicas_status(state, state.fleet if state else None), ejected=pool.drive.replicas_ejected
+        ),
         slots=SlotsStatus(
             busy=ledger.busy,
             free=max(0, ledger.slots - ledger.busy),
             total=ledger.slots,
             per_replica=state.fleet.slots_per_replica if state else pool.settings.slots_per_replica,
         ),
-        occupancy=_occupancy(state),
+        occupancy=occupancy_status(state),
         queue_depth=ledger.waiting,
         oldest_wait=ledger.oldest_wait,
         waits=pool.waits.summary(objective, now),
@@ -93,6 +97,7 @@ def pool_status(pool: Pool, now: float) -> PoolStatus:
             DisagreementStatus(found.replica, found.diagnosis.value, found.requests, found.text)
             for found in pool.ledger.findings
         ),
+        orders=orders_status(state),
         signals=tuple(
             SignalStatus(each.name, each.reading.value, each.grade.standing.value, each.grade.text)
             for each in pool.signals.signals
@@ -101,7 +106,7 @@ def pool_status(pool: Pool, now: float) -> PoolStatus:
     )
 
 
-def _forecast(state: ControlState | None) -> ForecastStatus:
+def forecast_status(state: ControlState | None) -> ForecastStatus:
     if state is None:
         return ForecastStatus()
     numbers = state.decision.numbers
@@ -113,12 +118,28 @@ def _forecast(state: ControlState | None) -> ForecastStatus:
     )
 
 
-def _replicas(state: ControlState | None, fleet: Fleet | None) -> ReplicasStatus:
+def replicas_status(state: ControlState | None, fleet: Fleet | None) -> ReplicasStatus:
     if fleet is None:
         return ReplicasStatus(desired=0, starting=0, ready=0, draining=0)
     desired = state.decision.desired if state else fleet.ordered
     return ReplicasStatus(desired, fleet.starting, fleet.ready, fleet.draining, fleet.asleep)
 
 
-def _occupancy(state: ControlState | None) -> OccupancyStatus:
+def occupancy_status(state: ControlState | None) -> OccupancyStatus:
     return OccupancyStatus(state.occupancy, state.occupancy_rolling) if state else OccupancyStatus()
+
+
+def orders_status(state: ControlState | None) -> OrdersStatus:
+    """Say what becomes of what is ordered."""
+    if state is None:
+        return OrdersStatus()
+    decision, numbers = state.decision, state.decision.numbers
+    return OrdersStatus(
+        wanted=numbers.replicas_wanted,
+        late=numbers.replicas_late,
+        probability=numbers.supply_probability,
+        delay=numbers.supply_delay,
+        is_short=decision.reason is Reason.SUPPLY_SHORT,
+        has_no_effect=decision.reason is Reason.NO_EFFECT,
+        asked_elsewhere=numbers.asked_elsewhere,
+    )

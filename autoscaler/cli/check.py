@@ -13,9 +13,11 @@ from rich.text import Text
 
 from autoscaler.cli.findings import Finding, Level
 from autoscaler.cli.probe_access import probe_access
+from autoscaler.cli.probe_demand import probe_demand
 from autoscaler.cli.probe_files import probe_folder, probe_history
 from autoscaler.cli.probe_grpc_ports import probe_grpc_ports
 from autoscaler.cli.probe_kubernetes import probe_kubernetes
+from autoscaler.cli.probe_leadership import probe_leadership
 from autoscaler.cli.probe_machine import probe_command, probe_gpus
 from autoscaler.cli.probe_network import probe_address, probe_servers
 from autoscaler.cli.probe_objective import probe_objective
@@ -46,6 +48,8 @@ def check_file(config: Path, as_json: bool) -> bool:
     """
     try:
         settings = load(config)
+        if any(pool.demand is not None for pool in settings.pools.values()):
+            settings = load(config, command="controller")
     except SettingsError as error:
         if not as_json:
             raise
@@ -64,24 +68,25 @@ def check_file(config: Path, as_json: bool) -> bool:
 
 async def probe(settings: Settings) -> list[Finding]:
     """Try everything that the settings name; nothing is left changed by it."""
-    findings = [
-        probe_address("listen", Address(settings.proxy.host, settings.proxy.port)),
-        probe_address("admin", settings.admin),
-        probe_history(settings.history),
-    ]
-    if settings.speaks_grpc:
+    findings = [probe_address("admin", settings.admin), probe_history(settings.history)]
+    if not settings.only_decides:
+        listen = Address(settings.proxy.host, settings.proxy.port)
+        findings.insert(0, probe_address("listen", listen))
+    if settings.speaks_grpc and not settings.only_decides:
         findings.insert(1, probe_address("grpc.listen", Address(settings.grpc.host, settings.grpc.port)))
     if settings.speaks_to_keda:
         findings.append(probe_address("keda.listen", Address(settings.keda.host, settings.keda.port)))
     findings += probe_access(settings)
     findings += probe_grpc_ports(settings)
+    findings += await probe_leadership(settings.leadership)
     for pool in settings.pools.values():
         findings += await _probe_pool(pool, settings.history)
     return findings
 
 
 async def _probe_pool(pool: PoolSettings, history: Path) -> list[Finding]:
-    return [*await _probe_platform(pool, pool.platform), probe_objective(pool, history)]
+    findings = [] if pool.demand is None else [await probe_demand(pool, pool.demand)]
+    return [*findings, *await _probe_platform(pool, pool.platform), probe_objective(pool, history)]
 
 
 async def _probe_platform(pool: PoolSettings, platform: PlatformOptions) -> list[Finding]:

@@ -67,6 +67,39 @@ def run(
 
 
 @app.command()
+def sidecar(
+    config: Config,
+    log_level: Annotated[
+        LogLevel, typer.Option("--log-level", help="Log this and what is more urgent.")
+    ] = LogLevel.INFO,
+) -> None:
+    """Take requests for one server, beside it, and tell a controller how many there are.
+
+    Queues, dispatches and merges as `run` does, and decides nothing. SIGTERM or Ctrl-C drains, then ends.
+    """
+    from autoscaler.cli.sidecar import become_sidecar  # noqa: PLC0415 - see the top of this file
+
+    become_sidecar(config, log_level.value)
+
+
+@app.command()
+def controller(
+    config: Config,
+    log_level: Annotated[
+        LogLevel, typer.Option("--log-level", help="Log this and what is more urgent.")
+    ] = LogLevel.INFO,
+) -> None:
+    """Keep fleets at their size whose requests go through sidecars.
+
+    Reads what the sidecars counted, decides, and tells the platform. Several controllers may look after the
+    same pools; one of them leads, and the others stand by.
+    """
+    from autoscaler.cli.controller import control  # noqa: PLC0415 - see the top of this file
+
+    control(config, log_level.value)
+
+
+@app.command()
 def check(config: Config, as_json: Json = False) -> None:
     """Find everything wrong with a configuration.
 

@@ -1,6 +1,7 @@
 """Whether the API server lets us in, what is to be scaled is there, and we may do all that we shall."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from autoscaler.cli.findings import Finding, Level
@@ -66,35 +67,56 @@ async def _rights(api: Api, target: Target, options: KubernetesOptions) -> tuple
     """Ask for each right; only what is not needed to scale is a warning."""
     group = options.api_version.rpartition("/")[0]
     needed = [
-        (group, target.plural, "scale", "get", True),
-        (group, target.plural, "scale", "patch", True),
-        ("", "pods", "", "list", True),
-        ("", "pods", "", "watch", True),
-        ("discovery.k8s.io", "endpointslices", "", "list", True),
-        ("discovery.k8s.io", "endpointslices", "", "watch", True),
-        ("", "pods", "", "patch", False),
-        ("events.k8s.io", "events", "", "create", False),
+        Right(group, target.plural, "get", "scale", options.name),
+        Right(group, target.plural, "patch", "scale", options.name),
+        Right("", "pods", "list"),
+        Right("", "pods", "watch"),
+        Right("discovery.k8s.io", "endpointslices", "list"),
+        Right("discovery.k8s.io", "endpointslices", "watch"),
+        Right("", "pods", "patch", is_needed=False),
+        Right("events.k8s.io", "events", "create", is_needed=False),
     ]
-    lacking: list[tuple[str, bool]] = []
-    for of_group, resource, subresource, verb, is_needed in needed:
-        attributes = {
-            "namespace": target.namespace,
-            "group": of_group,
-            "resource": resource,
-            "subresource": subresource,
-            "verb": verb,
-            "name": options.name if subresource else "",
-        }
-        review = {
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SelfSubjectAccessReview",
-            "spec": {"resourceAttributes": {key: value for key, value in attributes.items() if value}},
-        }
-        if not (await api.post(_REVIEWS, review))["status"]["allowed"]:
-            what = f"{resource}/{subresource}" if subresource else resource
-            lacking.append((f"{verb} {what}", is_needed))
+    return await review(api, target.namespace, needed)
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """One thing that we may have to be allowed to do."""
+
+    group: str
+    resource: str
+    verb: str
+    subresource: str = ""
+    name: str = ""
+    is_needed: bool = True
+
+    def __str__(self) -> str:
+        what = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+        return f"{self.verb} {what}"
+
+
+async def review(api: Api, namespace: str, rights: Sequence[Right]) -> tuple[Level, str]:
+    """Ask the API server for each right, and say which lack."""
+    lacking = [right for right in rights if not await _is_allowed(api, namespace, right)]
     if not lacking:
         return Level.OK, "everything that is needed is allowed"
-    level = Level.PROBLEM if any(is_needed for _, is_needed in lacking) else Level.WARNING
-    rights = ", ".join(right for right, _ in lacking)
-    return level, f"not allowed: {rights}; bind the Role of deploy/kubernetes/rbac.yaml"
+    level = Level.PROBLEM if any(right.is_needed for right in lacking) else Level.WARNING
+    named = ", ".join(map(str, lacking))
+    return level, f"not allowed: {named}; bind the Role of deploy/kubernetes/rbac.yaml"
+
+
+async def _is_allowed(api: Api, namespace: str, right: Right) -> bool:
+    attributes = {
+        "namespace": namespace,
+        "group": right.group,
+        "resource": right.resource,
+        "subresource": right.subresource,
+        "verb": right.verb,
+        "name": right.name,
+    }
+    asked = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": {key: value for key, value in attributes.items() if value}},
+    }
+    return bool((await api.post(_REVIEWS, asked))["status"]["allowed"])

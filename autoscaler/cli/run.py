@@ -8,7 +8,7 @@ from autoscaler.settings import load
 
 def serve(config: Path, log_level: str) -> None:
     """Serve until SIGTERM or Ctrl-C, then drain. Raises UsageError if it cannot start."""
-    settings = load(config)
+    settings = load(config, command="run")
     configure_logs(log_level)
     from autoscaler.app.program import run  # noqa: PLC0415 - a wrong file is answered before everything else is imported
 

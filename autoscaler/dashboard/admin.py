@@ -25,6 +25,7 @@ from autoscaler.telemetry.status import Status
 _log = logging.getLogger("autoscaler.admin")
 
 _ENTRIES_MAX = 1000
+_DIGITS_MAX = 15
 _INDEX = """\
 autoscaler, admin listener
 
@@ -34,6 +35,7 @@ autoscaler, admin listener
 /api/status                     what is going on, as JSON
 /api/decisions?pool=P&limit=N   the last decisions with all that they were made from, as JSON
 /api/requests?limit=N           the requests in flight, the oldest first: where each stands, as JSON
+/api/observations?since=N       of a sidecar: the demand of its last intervals, for a controller, as JSON
 """
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -53,6 +55,8 @@ class AdminSources:
     """Body and content type of the metrics, given an Accept header."""
     requests: Callable[[], list[LiveRequest]] = list
     """The requests in flight, the oldest first."""
+    observations: Callable[[int, str | None, str | None], object] | None = None
+    """The intervals after a number, of an incarnation, for a reader; None where nobody else decides on it."""
 
 
 def admin_application(sources: AdminSources, token: AdminToken | None = None) -> web.Application:
@@ -82,6 +86,12 @@ def admin_application(sources: AdminSources, token: AdminToken | None = None) ->
         records = await asyncio.to_thread(sources.decisions, pool, limit)
         return _json({"decisions": [record_to_plain(record) for record in records]})
 
+    async def observations(request: web.Request) -> web.Response:
+        if sources.observations is None:
+            raise web.HTTPNotFound(text="this program decides by itself; `autoscaler sidecar` has this")
+        incarnation, reader = (request.query.get(name) for name in ("incarnation", "reader"))
+        return _json(sources.observations(_since(request), incarnation, reader))
+
     async def requests(request: web.Request) -> web.Response:
         limit, live = _limit(request), sources.requests()
         return _json({"in_flight": len(live), "requests": live[:limit]})
@@ -93,6 +103,7 @@ def admin_application(sources: AdminSources, token: AdminToken | None = None) ->
     application.router.add_get("/api/status", status)
     application.router.add_get("/api/decisions", decisions)
     application.router.add_get("/api/requests", requests)
+    application.router.add_get("/api/observations", observations)
     return application
 
 
@@ -179,4 +190,11 @@ def _limit(request: web.Request) -> int:
     given = request.query.get("limit", "100")
     if not given.isascii() or not given.isdigit() or not 1 <= int(given) <= _ENTRIES_MAX:
         raise web.HTTPBadRequest(text=f"limit: a number from 1 to {_ENTRIES_MAX}, got {given!r}")
+    return int(given)
+
+
+def _since(request: web.Request) -> int:
+    given = request.query.get("since", "0")
+    if not given.isascii() or not given.isdigit() or len(given) > _DIGITS_MAX:
+        raise web.HTTPBadRequest(text=f"since: the number of an interval, 0 for all, got {given!r}")
     return int(given)

@@ -19,6 +19,8 @@ def replicas_in_words(pool: PoolStatus) -> Text:
     words = Text(f"{replicas.ready} of {replicas.desired} ready")
     if replicas.starting:
         words.append(f", {replicas.starting} starting", LATE)
+    if pool.orders.late:
+        words.append(f", {pool.orders.late} late", BAD)
     if replicas.draining:
         words.append(f", {replicas.draining} draining", QUIET)
     if replicas.asleep:

@@ -33,6 +33,16 @@ class Reason(StrEnum):
     """Fewer would do by what was seen, but not all of the demand was."""
     SERVICE_TIME_UNKNOWN = "service_time_unknown"
     """No service has ended yet; sized by the requests in flight."""
+    SUPPLY_SHORT = "supply_short"
+    """More is needed, but what is ordered does not come: only a probe is."""
+    SUPPLY_LATE = "supply_late"
+    """More is needed and was ordered already; it should have come long ago."""
+    CALLED_OFF = "called_off"
+    """What was ordered and did not come is not needed any more."""
+    NO_EFFECT = "no_effect"
+    """Requests wait, but with more replicas no more were served."""
+    EDITED_ELSEWHERE = "edited_elsewhere"
+    """Somebody else has set another number, which stands for a while."""
 
 
 class Binding(StrEnum):
@@ -45,6 +55,9 @@ class Binding(StrEnum):
     REPLICAS_MIN = "replicas_min"
     REPLICAS_MAX = "replicas_max"
     STEP = "step"
+    SUPPLY = "supply"
+    EFFECT = "effect"
+    EDIT = "edit"
     NONE = "none"
 
 
@@ -76,6 +89,19 @@ class Numbers:
     next_change_in : float
         When another number than `desired` will be asked for, if all comes as forecast [s]; not known, or not
         within a twelfth of a season: NaN.
+    replicas_wanted : int
+        What would be desired if all that is ordered came, and had an effect, and nobody else had a say [1].
+    replicas_late : int
+        Ordered, and not come in their time [1].
+    supply_probability : float
+        That an order comes, by those of late [1].
+    supply_delay : float
+        From an order to its replica, the longest of late [s].
+    fleet_growth, throughput_gain : float
+        How much more replicas there are than before, and how much more is served, as shares of before, where
+        growth has had no effect [1].
+    asked_here, asked_elsewhere : int or None
+        What was asked for here, and what somebody else has asked for instead [1]; None if nobody has.
     """
 
     arrival_rate: float = float("nan")
@@ -96,6 +122,14 @@ class Numbers:
     utilization_expected: float = float("nan")
     replicas_as_forecast: int = 0
     next_change_in: float = float("nan")
+    replicas_wanted: int = 0
+    replicas_late: int = 0
+    supply_probability: float = float("nan")
+    supply_delay: float = float("nan")
+    fleet_growth: float = float("nan")
+    throughput_gain: float = float("nan")
+    asked_here: int | None = None
+    asked_elsewhere: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +190,11 @@ _REASON_IN_WORDS = {
     Reason.METRICS_LOST: "no measurement came, and what is not known is not changed",
     Reason.PARTLY_BLIND: "fewer would do by what is seen, but a part of the demand cannot be",
     Reason.SERVICE_TIME_UNKNOWN: "no request has been served yet; sized by those in flight",
+    Reason.SUPPLY_SHORT: "more are needed, but what is ordered does not come, so only a probe is",
+    Reason.SUPPLY_LATE: "more are needed and have been ordered, but have not come in their time",
+    Reason.CALLED_OFF: "what was ordered and did not come is not needed any more",
+    Reason.NO_EFFECT: "requests wait, but more replicas served no more of them",
+    Reason.EDITED_ELSEWHERE: "somebody else has set this number, and it stands for a while (edit_hold)",
 }
 
 _BINDING_IN_WORDS = {
@@ -166,6 +205,9 @@ _BINDING_IN_WORDS = {
     Binding.REPLICAS_MIN: "the least number of replicas binds",
     Binding.REPLICAS_MAX: "the greatest number of replicas binds",
     Binding.STEP: "the step limit binds",
+    Binding.SUPPLY: "the supply binds",
+    Binding.EFFECT: "what all replicas share binds",
+    Binding.EDIT: "somebody else's number binds",
     Binding.NONE: "",
 }
 
@@ -185,6 +227,7 @@ def _because(decision: Decision) -> str:
         )
     if words := _BINDING_IN_WORDS[decision.binding]:
         parts.append(words)
+    parts += _beyond_sizes(decision)
     if numbers.utilization_expected == numbers.utilization_expected:
         parts.append(f"{numbers.utilization_expected:.0%} busy expected")
     if numbers.replicas_as_forecast not in (0, numbers.replicas_aim):
@@ -195,3 +238,29 @@ def _because(decision: Decision) -> str:
     if not isnan(numbers.next_change_in):
         parts.append(f"the next change is expected {_in_minutes(numbers.next_change_in)}")
     return "; ".join(parts) + "."
+
+
+def _beyond_sizes(decision: Decision) -> list[str]:
+    """What is known of supply, effect, and others who have a say."""
+    numbers, parts = decision.numbers, []
+    if numbers.replicas_wanted not in (0, decision.desired):
+        parts.append(f"{_replicas(numbers.replicas_wanted)} would be asked for otherwise")
+    if numbers.replicas_late:
+        share = numbers.supply_probability
+        chance = "" if isnan(share) else f", and one comes with a probability of {share:.0%}"
+        parts.append(f"late orders: {numbers.replicas_late}{chance}")
+    if not isnan(numbers.throughput_gain):
+        parts.append(
+            f"with {numbers.fleet_growth:.0%} more replicas {_more(numbers.throughput_gain)} was served: "
+            "look for what they share"
+        )
+    if numbers.asked_elsewhere is not None:
+        fate = "" if decision.desired == numbers.asked_elsewhere else ", which is not left so"
+        parts.append(
+            f"somebody else asked for {numbers.asked_elsewhere} instead of {numbers.asked_here}{fate}"
+        )
+    return parts
+
+
+def _more(gain: float) -> str:
+    return f"{gain:.0%} more" if gain >= 0.005 else "no more"

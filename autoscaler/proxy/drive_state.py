@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from autoscaler.dispatch import Dispatcher
+from autoscaler.dispatch.health import HealthState
 from autoscaler.dispatch.predicted_wait import PredictedWait
 from autoscaler.dispatch.slots import ReplicaLoad, ReplicaState
 from autoscaler.domain import Request
@@ -86,6 +87,11 @@ class DriveState:
     def slots_learned(self) -> int | None:
         """Slots of a typical replica of those that learn them [1]; None if there has been none."""
         return self._dispatcher.slots_learned
+
+    @property
+    def replicas_ejected(self) -> int:
+        """Ready replicas that get no requests for a while, because they failed [1]."""
+        return sum(state is HealthState.EJECTED for state in self._dispatcher.health().values())
 
     @property
     def idle(self) -> bool:

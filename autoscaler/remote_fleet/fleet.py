@@ -4,6 +4,7 @@ import asyncio
 
 from autoscaler.cold_starts import ColdStarts
 from autoscaler.domain import Fleet
+from autoscaler.held_folder import HeldFolder
 from autoscaler.ports import Clock, ModelServer, ReplicaListener
 from autoscaler.remote_fleet.dns import look_up
 from autoscaler.remote_fleet.member import Member
@@ -31,8 +32,10 @@ class RemoteFleet:
         self._cold_starts = ColdStarts(options.cold_start_initial, options.state_dir / "cold_starts.json")
         self._orders = Orders(self._cold_starts, options.start_timeout)
         self.roster = Roster(options, server, clock, self._came)
+        self._held = HeldFolder(options.state_dir)
         self._desired: int | None = None
         self._starting_told: int | None = None
+        self._overdue_told = 0
         self._looks: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
@@ -41,8 +44,10 @@ class RemoteFleet:
     async def start(self, listener: ReplicaListener) -> None:
         """Report to `listener` who is there, and keep reporting; returns once all were probed.
 
-        A list that is told must have been told before.
+        A list that is told must have been told before. Raises UsageError if another program looks after this
+        pool already, from the same folder of state.
         """
+        self._held.take()
         self.roster.start(listener)
         if not self._options.is_told:
             await self._look()
@@ -52,7 +57,7 @@ class RemoteFleet:
 
     def told(self, report: FleetReport) -> None:
         """Take in what whoever runs the replicas says of them."""
-        self._starting_told = report.starting
+        self._starting_told, self._overdue_told = report.starting, report.overdue
         if self._options.is_told:
             self.roster.told(report.members)
 
@@ -85,6 +90,7 @@ class RemoteFleet:
             starting = self._starting_told + self.roster.coming(self._options.start_timeout)
         else:
             starting = self._starting_told
+        overdue = self._overdue_told if self._starting_told is not None else self._orders.overdue(now)
         leaving = min(ready, self._orders.leaving(now))
         return Fleet(
             ready=ready - leaving,
@@ -93,6 +99,7 @@ class RemoteFleet:
             slots_per_replica=self._options.slots_per_replica,
             cold_start_mean=self._cold_starts.mean,
             cold_start_p90=self._cold_starts.p90,
+            overdue=overdue,
         )
 
     async def stop(self) -> None:
@@ -101,6 +108,7 @@ class RemoteFleet:
             self._looks.cancel()
             await asyncio.gather(self._looks, return_exceptions=True)
         await self.roster.stop()
+        self._held.release()
 
     def _came(self) -> None:
         self._orders.came(self._clock.now())

@@ -40,9 +40,12 @@ class Orders:
         self._leaving = min(self._leaving, max(0, ready - desired))
 
     def came(self, now: float) -> None:
-        """One replica got ready; if one was ordered, it is that."""
-        if self._placed:
-            self._cold_starts.measured(now - self._placed.popleft())
+        """One replica got ready; if one was ordered, it is that.
+
+        One that was overdue has waited for supply, which says nothing of what a start takes.
+        """
+        if self._placed and (delay := now - self._placed.popleft()) < self._patience:
+            self._cold_starts.measured(delay)
 
     def starting(self, now: float) -> int:
         """Return how many may still be counted on [1]."""

@@ -42,6 +42,8 @@ class FleetReport:
     """Ready and draining ones."""
     starting: int | None = None
     """Replicas that come [1]; None if that is not said."""
+    overdue: int = 0
+    """Replicas that were asked for and are not going to come soon [1]: no node is found for them."""
 
 
 def read_report(raw: bytes, grpc_target: Callable[[str], str] | None = None) -> FleetReport:

@@ -5,7 +5,7 @@ what is least busy; a draining replica is taken back before a new one is started
 replaced at once, without anybody deciding it.
 
 Supply may be limited: so many replicas exist at most, in whatever state. What is ordered beyond is shown as
-starting, costs nothing, and never comes up. It need not wait for a place either: it is the first to be let
+starting, costs nothing, and does not come up unless there is more supply one day. It is the first to be let
 go, before any that exists, and if one that exists is lost, the place is taken by that one's replacement.
 
 A replica may be slow at first: until `warm_at` it does its work slower by a factor.
@@ -83,6 +83,15 @@ class SimulatedFleet:
                 self._come_up(replica, now, 0.0 if at_once else self._scenario.start_time(self._rng))
             launched.append(replica)
         return launched
+
+    def supplied(self, supply_max: int, now: float) -> list[SimulatedReplica]:
+        """Let so many exist from now on; return those that were ordered before and come up now."""
+        self._supply_max = supply_max
+        waiting = [each for each in self._by_state[State.STARTING].values() if each.ready_at == inf]
+        coming = waiting[: max(0, supply_max - self._existing)]
+        for replica in coming:
+            self._come_up(replica, now, self._scenario.start_time(self._rng))
+        return coming
 
     def become_ready(self, replica: SimulatedReplica) -> None:
         """It has started."""

@@ -120,6 +120,8 @@ class _Run:
         for replica in self._fleet.launch(self._scenario.replicas_initial, 0.0, at_once=True):
             if replica.ready_at == 0.0:
                 self._ready(replica, 0.0)
+        for at, supply_max in self._scenario.supply_changes:
+            self.at(at, self._supplied, supply_max)
 
     def advance(self, until: float) -> None:
         """Let everything happen that is due up to `until` [s]."""
@@ -238,6 +240,10 @@ class _Run:
 
     def _launch(self, count: int, now: float) -> None:
         for replica in self._fleet.launch(count, now):
+            self.at(replica.ready_at, self._ready, replica)
+
+    def _supplied(self, supply_max: int, now: float) -> None:
+        for replica in self._fleet.supplied(supply_max, now):
             self.at(replica.ready_at, self._ready, replica)
 
     def _ready(self, replica: SimulatedReplica, now: float) -> None:

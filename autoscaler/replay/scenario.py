@@ -61,6 +61,8 @@ class Scenario:
         requests at once. A line of steps: continuous batching, with so many requests in a replica at most.
     supply_max : int or None
         So many replicas can exist, in whatever state [1]; None: as many as are ordered.
+    supply_changes : tuple of (float, int)
+        From each of these times [s] on another number of replicas can exist [1].
     interruption_rate : float
         At which each ready or draining replica is lost, without notice [1/s]: spot machines, faults.
     warm_up, warm_up_slowness : float
@@ -82,6 +84,7 @@ class Scenario:
     cold_starts: Floats = field(default_factory=lambda: np.empty(0))
     batching: BatchLine | StepLine | None = None
     supply_max: int | None = None
+    supply_changes: tuple[tuple[float, int], ...] = ()
     interruption_rate: float = 0.0
     warm_up: float = 0.0
     warm_up_slowness: float = 1.0

@@ -7,18 +7,32 @@ handed to the driver, which runs it where it likes and gives back what came of i
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import ceil, isnan
+from math import ceil, isnan, nan
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autoscaler.domain import Binding, Decision, Fleet, Hold, Numbers, Objective, Observation, Reason
+from autoscaler.domain import (
+    Binding,
+    Decision,
+    Fleet,
+    Hold,
+    Numbers,
+    Objective,
+    Observation,
+    Reason,
+    ScaleTo,
+)
 from autoscaler.scaling.decide import Wanted, decide
+from autoscaler.scaling.edits import EditWatch
+from autoscaler.scaling.effect import EffectWatch
 from autoscaler.scaling.estimate import Estimate, Estimator
 from autoscaler.scaling.fit import Fitted
 from autoscaler.scaling.forecast import Demand, DemandForecast
+from autoscaler.scaling.limits import within_edit, within_effect, within_supply
 from autoscaler.scaling.options import DecisionPolicy
 from autoscaler.scaling.size import Need, need, replicas_for, servers_for_backlog
+from autoscaler.scaling.supply import Supply, SupplyWatch
 from autoscaler.scaling.window import RecentQuantile
 from forecasting.chosen import Chosen
 from forecasting.forecaster import Forecaster
@@ -27,6 +41,8 @@ _RECENT_QUANTILE = 0.75
 """What was wanted recently, without the jitter of a few intervals."""
 _HORIZON = 2
 """Forecast intervals ahead at which forecasters are compared: a cold start of minutes [1]."""
+_CALM = 0.5
+"""The load that was ordered for has gone if what there is now is less than this share of it [1]."""
 _WORTH_A_REPLICA = 1.0
 """Arrivals expected over lead time and hold, below which an idle pool may go to zero [requests]."""
 
@@ -54,6 +70,9 @@ class Controller:
             self._policy, forecaster or Chosen(self._policy.season_length, horizon=_HORIZON)
         )
         self._recently = RecentQuantile(self._policy.scale_down_hold, _RECENT_QUANTILE)
+        self._supply = SupplyWatch()
+        self._effect = EffectWatch(objective.wait_seconds)
+        self._edits = EditWatch(self._policy.edit_hold)
         self._first_step: float | None = None
         self._last_step: float | None = None
         self._last_arrival: float | None = None
@@ -90,16 +109,20 @@ class Controller:
         if self._first_step is None:
             self._first_step = now
         self._forecast.update(observation, elapsed)
+        supply = self._supply.update(fleet, now)
         if observation is None:
-            return Hold(fleet.ordered, Reason.METRICS_LOST, Binding.NONE)
+            return _without_sight(fleet, self._policy.replicas_min)
         if observation.arrivals or observation.in_flight or self._last_arrival is None:
             self._last_arrival = now
         estimate = self._estimator.update(observation)
         lead_time = fleet.cold_start_p90 + observation.interval
         self._forecast.learn_error(observation, lead_time, now)
         demand = self._forecast.demand(lead_time, self._policy.scale_down_hold)
-        wanted, numbers = self._want(demand, estimate, observation, fleet, now)
-        decision = decide(wanted, fleet, self._objective, self._policy, numbers)
+        counted = replace(fleet, starting=supply.credited)
+        wanted, numbers = self._want(demand, estimate, observation, counted, now)
+        wanted = replace(wanted, lost=wanted.lost and not supply.late)
+        decision = decide(wanted, counted, self._objective, self._policy, numbers)
+        decision = self._within_limits(decision, observation, fleet, supply, now)
         self._desired = decision.desired
         return self._with_outlook(decision, fleet.slots_per_replica)
 
@@ -165,6 +188,37 @@ class Controller:
         )
         return wanted, numbers
 
+    def _within_limits(
+        self, decision: Decision, observation: Observation, fleet: Fleet, supply: Supply, now: float
+    ) -> Decision:
+        """Order what comes and has an effect, and say what stands in the way of more."""
+        effect = self._effect.update(observation, fleet.ready, now)
+        edit = self._edits.update(fleet, now)
+        numbers = replace(
+            decision.numbers,
+            replicas_wanted=decision.desired,
+            replicas_late=supply.late,
+            supply_probability=supply.probability,
+            supply_delay=supply.delay,
+            fleet_growth=nan if effect is None else effect.fleet_growth,
+            throughput_gain=nan if effect is None else effect.throughput_gain,
+            asked_here=None if edit is None else edit.here,
+            asked_elsewhere=None if edit is None else edit.elsewhere,
+        )
+        decision = within_effect(replace(decision, numbers=numbers), effect)
+        calm = self._is_calm(numbers, observation, fleet)
+        decision = within_supply(decision, supply, fleet, self._policy, calm=calm)
+        return within_edit(decision, edit, fleet, self._policy)
+
+    def _is_calm(self, numbers: Numbers, observation: Observation, fleet: Fleet) -> bool:
+        """Whether the load of now is far below what is sized for, and those that are ready suffice for it."""
+        if observation.is_partial or isnan(numbers.offered_load):
+            return not (observation.is_partial or observation.in_flight)
+        arriving = observation.arrivals / observation.interval * numbers.service_time_mean
+        present = max(arriving, observation.in_flight)
+        room = fleet.ready * fleet.slots_per_replica * self._objective.utilization_high
+        return present <= room and present < _CALM * numbers.offered_load
+
     def _with_outlook(self, decision: Decision, slots_per_replica: int) -> Decision:
         """Say how busy what was decided will be, and until when it will do."""
         numbers = decision.numbers
@@ -192,6 +246,17 @@ class Controller:
 
 
 _NOTHING = Need(wait=0, band=0, band_aim=0, band_most=0)
+
+
+def _without_sight(fleet: Fleet, replicas_min: int) -> Decision:
+    """While nothing is known of the demand: keep what there is, and never fewer than are allowed.
+
+    Where only the replicas themselves can tell of the demand, nobody could, were there none.
+    """
+    asked = fleet.ordered + fleet.overdue
+    if asked < replicas_min:
+        return ScaleTo(replicas_min, fleet.ordered, Reason.AT_REPLICAS_MIN, Binding.REPLICAS_MIN)
+    return Hold(asked, Reason.METRICS_LOST, Binding.NONE)
 
 
 def _need_of(in_flight: int, fleet: Fleet, objective: Objective) -> Need:

@@ -22,7 +22,7 @@ from autoscaler.domain import Observation
 from autoscaler.scaling.merge import carried_on, one_after_another, side_by_side
 
 _LATE_SHARE, _LATE_INTERVALS = 0.5, 2.5
-"""A door whose news end before this share of the interval, and this many of its own, is late [1]."""
+"""One that answers is late if its news are older than this share of the interval, and so many of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,6 @@ class DoorCounts:
 @dataclass(eq=False)
 class _Door:
     listed_at: float
-    covered_until: float
     incarnation: str = ""
     sequence: int = 0
     heard_at: float | None = None
@@ -93,6 +92,8 @@ class _Door:
     fresh: list[Observation] = field(default_factory=list)
     recent: deque[Observation] = field(default_factory=deque)
     """Of the last while: its rates are those that are carried on."""
+    covered_until: float = 0.0
+    """Its time is counted, or carried on, so far [s, monotonic]; once it has told something."""
 
 
 class Doors:
@@ -130,7 +131,7 @@ class Doors:
     def listed(self, addresses: Collection[str], now: float) -> None:
         """Take in a whole list of those that there are."""
         for address in addresses:
-            self._doors.setdefault(address, _Door(listed_at=now, covered_until=self._closed_at))
+            self._doors.setdefault(address, _Door(listed_at=now))
         for address, door in self._doors.items():
             door.is_listed = address in addresses
 
@@ -141,7 +142,6 @@ class Doors:
             return
         door.heard_at, door.is_silent, door.is_over, door.refused_since = now, False, False, None
         if self._is_counted_elsewhere(address, reading.incarnation):
-            door.covered_until = now
             return
         if door.incarnation != reading.incarnation:
             self._restarts += door.incarnation != ""
@@ -185,8 +185,14 @@ class Doors:
         return replace(side_by_side(told, interval, wall_time), is_partial=blind > 0)
 
     def _count(self, door: _Door, told: DoorInterval) -> None:
-        """Count an interval, unless most of its time has been counted, or carried on, already."""
-        if told.ended_at - told.observation.interval / 2 <= door.covered_until:
+        """Count an interval, unless most of its time has been counted, or carried on, already.
+
+        Of one that tells for the first time, or anew, only what falls into this interval counts, or just
+        before it, for it may have been under way.
+        """
+        length = told.observation.interval
+        since = door.covered_until if door.recent else self._closed_at - length
+        if told.ended_at - length / 2 <= since:
             return
         door.covered_until = told.ended_at
         door.fresh.append(told.observation)
@@ -199,11 +205,10 @@ class Doors:
         """Return what one door adds to the interval; None if it never told anything."""
         seen, door.fresh = door.fresh, []
         if not door.recent:
-            door.covered_until = now
             return None
         own = door.recent[-1]
         gap = now - door.covered_until
-        if gap > max(_LATE_SHARE * interval, _LATE_INTERVALS * own.interval):
+        if door.is_silent or gap > max(_LATE_SHARE * interval, _LATE_INTERVALS * own.interval):
             last = one_after_another(list(door.recent))
             seen = [*seen, carried_on(last, gap)]
             door.covered_until = now

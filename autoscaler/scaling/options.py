@@ -24,6 +24,9 @@ class DecisionPolicy:
     catch_up_time: float = 60.0
     """A backlog shall be gone after this, or after a cold start if that is longer [s]; shorter staffs it
     harder. What is ordered for it comes a cold start from now, so less would only arrive too late."""
+    edit_hold: float = 0.0
+    """A number of replicas that somebody else has set stands for so long, within the limits [s]; with 0 the
+    next decision goes by the demand alone. Raise it where people scale by hand while they work on a thing."""
     service_memory: float = 1800.0
     """Service times older than this weigh less than 1/e [s]; shorten it where models change often."""
     forecast_interval: float = 300.0
@@ -47,8 +50,9 @@ class DecisionPolicy:
             step = getattr(self, name)
             if step is not None and step < 1:
                 raise ValueError(f"need {name} >= 1 or None, got {step}")
-        if self.scale_down_hold < 0:
-            raise ValueError(f"need scale_down_hold >= 0, got {self.scale_down_hold}")
+        for name in ("scale_down_hold", "edit_hold"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"need {name} >= 0, got {getattr(self, name)}")
         for name in ("catch_up_time", "service_memory", "forecast_interval", "refit_interval"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"need {name} > 0, got {getattr(self, name)}")

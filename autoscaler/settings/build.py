@@ -45,6 +45,7 @@ def settings_of(file: FileSection) -> Settings:
         grpc=_grpc(file),
         tenants=TenantOptions(**file.tenants.model_dump()),
         admin_access=AdminAccess(file.admin_access.token_file, file.admin_access.options),
+        leadership=file.leadership.options,
         keda=KedaServerOptions(file.keda.listen.host, file.keda.listen.port, file.keda.options),
     )
 
@@ -130,6 +131,7 @@ def _pool(name: str, pool: PoolSection, state_dir: Path) -> PoolSettings:
         platform=platform,
         grpc_tls=pool.tls.grpc,
         speaks_grpc=_speaks_grpc(pool, platform),
+        demand=None if pool.demand is None else pool.demand.options,
         signals=tuple(section.options(name) for name, section in pool.signals.items()),
     )
 

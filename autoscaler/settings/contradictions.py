@@ -116,7 +116,7 @@ def _has_keda(document: Document) -> bool:
 
 def _note_same_route(document: Document) -> None:
     first_with: dict[str, str] = {}
-    for name in _pools(document):
+    for name in _served_here(document):
         path = ("pools", name, "route", "prefix")
         prefix = value_at(document, path)
         if prefix is None:
@@ -133,7 +133,7 @@ def _note_same_route(document: Document) -> None:
 def _note_same_model(document: Document) -> None:
     """Find a model by whose name two pools of one prefix would be chosen."""
     first_with: dict[tuple[str, str], str] = {}
-    for name in _pools(document):
+    for name in _served_here(document):
         prefix = value_at(document, ("pools", name, "route", "prefix")) or ""
         for path, model in _models(document, name):
             first = first_with.setdefault((prefix.rstrip("/"), model), name)
@@ -173,7 +173,8 @@ def _note_servers(document: Document) -> None:
             if first != name:
                 remedy = "give each server to one pool, for its slots are counted there"
                 document.note(path, f"got {url}, which pool {first} has too", "", remedy)
-            if listen and (address := _address_of(url)) and _is_at(address, listen):
+            is_served_here = document.at(("pools", name, "demand")) is None
+            if is_served_here and listen and (address := _address_of(url)) and _is_at(address, listen):
                 fault = f"got {url}, where this program itself listens ({listen})"
                 document.note(path, fault, "", "name the model server, or listen elsewhere")
 
@@ -237,6 +238,11 @@ def _pools(document: Document) -> Iterator[str]:
     pools = document.at(("pools",))
     if isinstance(pools, dict):
         yield from (name for name, pool in pools.items() if isinstance(pool, dict))
+
+
+def _served_here(document: Document) -> Iterator[str]:
+    """Yield the pools whose requests come here; of the others only the demand is read."""
+    return (name for name in _pools(document) if document.at(("pools", name, "demand")) is None)
 
 
 def _overlap(one: Address, other: Address) -> bool:

@@ -10,12 +10,15 @@ from autoscaler.errors import SettingsError
 from autoscaler.settings.build import settings_of
 from autoscaler.settings.complaints import note_all
 from autoscaler.settings.contradictions import note_contradictions
+from autoscaler.settings.for_command import Command, note_for_command
 from autoscaler.settings.schema import FileSection
 from autoscaler.settings.settings import Settings
 from autoscaler.settings.yaml_source import read
 
 
-def load(path: Path, environment: Mapping[str, str] | None = None) -> Settings:
+def load(
+    path: Path, environment: Mapping[str, str] | None = None, command: Command | None = None
+) -> Settings:
     """Read the configuration file at `path`.
 
     Parameters
@@ -24,6 +27,8 @@ def load(path: Path, environment: Mapping[str, str] | None = None) -> Settings:
         A YAML file; `deploy/examples/reference.yaml` shows every key.
     environment : Mapping, optional
         Where `${NAME}` is looked up; the environment of this process unless given.
+    command : str, optional
+        Which of the ways to run it is for; of any unless given.
 
     Raises
     ------
@@ -32,6 +37,8 @@ def load(path: Path, environment: Mapping[str, str] | None = None) -> Settings:
     """
     document = read(path, os.environ if environment is None else environment)
     note_contradictions(document)
+    if command is not None:
+        note_for_command(document, command)
     try:
         file = FileSection.model_validate(document.data)
     except ValidationError as error:

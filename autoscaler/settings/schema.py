@@ -24,7 +24,9 @@ from autoscaler.proxy.options import ProxyOptions, RouteOptions
 from autoscaler.proxy.tenants.options import TenantOptions
 from autoscaler.scaling import DecisionPolicy
 from autoscaler.settings.grpc_port import BESIDE_HTTP, GrpcPort
+from autoscaler.settings.schema_demand import DemandSection
 from autoscaler.settings.schema_http import HttpSection
+from autoscaler.settings.schema_leadership import LeadershipSection
 from autoscaler.settings.schema_queue import DispatchSection, QueueSection
 from autoscaler.settings.schema_remote import RemotePlatform
 from autoscaler.settings.schema_signals import SignalsSection
@@ -243,6 +245,7 @@ class ScalingSection(Section):
     step_down_max: Annotated[int | None, OrNone(Count(least=1))] = default(DecisionPolicy, "step_down_max")
     scale_down_hold: Annotated[float, Duration()] = default(DecisionPolicy, "scale_down_hold")
     catch_up_time: Annotated[float, SOME_TIME] = default(DecisionPolicy, "catch_up_time")
+    edit_hold: Annotated[float, Duration()] = default(DecisionPolicy, "edit_hold")
     service_memory: Annotated[float, SOME_TIME] = default(DecisionPolicy, "service_memory")
 
 
@@ -336,6 +339,7 @@ class PoolSection(Section):
     scaling: ScalingSection = ScalingSection()
     forecast: ForecastSection = ForecastSection()
     signals: dict[str, SignalsSection] = Field(default_factory=dict)
+    demand: Annotated[DemandSection | None, Field(discriminator="kind")] = None
     platform: Annotated[
         StaticPlatform | LocalPlatform | RemotePlatform,
         Field(discriminator="kind", examples=["{kind: static, urls: [http://127.0.0.1:9001]}"]),
@@ -368,6 +372,7 @@ class FileSection(Section):
     tls: ListenerTlsSection = ListenerTlsSection()
     tenants: TenantsSection = TenantsSection()
     admin_access: AdminAccessSection = AdminAccessSection()
+    leadership: LeadershipSection = LeadershipSection()
     drain: DrainSection = DrainSection()
     pools: Annotated[
         dict[str, PoolSection],

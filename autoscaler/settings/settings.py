@@ -22,6 +22,8 @@ from autoscaler.proxy.options import ProxyOptions, RouteOptions
 from autoscaler.proxy.tenants.options import TenantOptions
 from autoscaler.scaling import DecisionPolicy
 from autoscaler.settings.grpc_port import GrpcPort
+from autoscaler.settings.schema_leadership import LeadershipOptions
+from autoscaler.telemetry.demand.options import DemandOptions
 from autoscaler.telemetry.signal_watch import SignalOptions
 from autoscaler.tls import ServerTls
 from autoscaler.units import Address
@@ -95,6 +97,8 @@ class PoolSettings:
     """Folder of what is kept of this pool for the next start."""
     signals: tuple[SignalOptions, ...] = ()
     """Metrics of other programs that are read and tested."""
+    demand: DemandOptions | None = None
+    """Where the demand is read; None if it is measured here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +117,15 @@ class Settings:
     """The gRPC listener, which is there if a pool speaks gRPC."""
     tenants: TenantOptions = field(default_factory=TenantOptions)
     admin_access: AdminAccess = field(default_factory=AdminAccess)
+    leadership: LeadershipOptions = None
+    """Which of several controllers acts; None if there is one only."""
     keda: KedaServerOptions = field(default_factory=KedaServerOptions)
     """The listener that KEDA asks, which is there if a pool is of that kind."""
+
+    @property
+    def only_decides(self) -> bool:
+        """Whether requests do not come here, for their demand is read elsewhere."""
+        return bool(self.pools) and all(pool.demand is not None for pool in self.pools.values())
 
     @property
     def speaks_to_keda(self) -> bool:

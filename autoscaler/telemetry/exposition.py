@@ -24,6 +24,7 @@ from autoscaler.domain import (
     Fleet,
     Observation,
     Outcome,
+    Reason,
     Request,
     ScaleTo,
     TokenUse,
@@ -54,6 +55,7 @@ class PoolMetrics:
         self._batch_size = batch_size
         self._tokens = tokens
         self._requests = {(STANDARD, outcome): 0 for outcome in Outcome}
+        self._dropped = dict.fromkeys(DropReason, 0)
 
     def arrived(self, request: Request, now: float) -> None:
         """Do nothing: it is counted when it ends."""
@@ -73,6 +75,8 @@ class PoolMetrics:
         """Count it by its class and how it ended; classes are those of the configuration, so they are few."""
         key = (request.priority_class, outcome)
         self._requests[key] = self._requests.get(key, 0) + 1
+        if reason is not None:
+            self._dropped[reason] += 1
 
     def answered(self, request: Request, use: TokenUse, now: float) -> None:
         """Count its tokens, and time them."""
@@ -88,6 +92,10 @@ class PoolMetrics:
         for (_, outcome), count in self._requests.items():
             totals[outcome] += count
         return totals
+
+    def dropped(self) -> dict[DropReason, int]:
+        """Return how many the queue let go of, by the reason, so far [requests]."""
+        return dict(self._dropped)
 
     def requests(self) -> dict[tuple[str, Outcome], int]:
         """Return how many of each class ended in each way so far [requests]."""
@@ -122,7 +130,10 @@ class Metrics(Collector):
             )
             for pool in pools
         }
-        self._decisions: Counter[tuple[str, str, str]] = Counter()
+        # From 0 on, so that the first change of a fleet is an increase too.
+        self._decisions: Counter[tuple[str, str, str]] = Counter(
+            {(pool, way, reason.value): 0 for pool in pools for way in ("up", "down") for reason in Reason}
+        )
         self._shown: list[Callable[[], Iterable[Metric]]] = []
         self._registry.register(self)
 
@@ -170,7 +181,16 @@ class Metrics(Collector):
         )
         for labels, count in self._decisions.items():
             decisions.add_metric(labels, count)
+        dropped = CounterMetricFamily(
+            "autoscaler_dropped_requests",
+            "Requests that the queue let go of unserved, by the reason.",
+            labels=["pool", "reason"],
+        )
+        for pool, metrics in self._pools.items():
+            for drop_reason, count in metrics.dropped().items():
+                dropped.add_metric([pool, drop_reason.value], count)
         yield requests
+        yield dropped
         yield decisions
         yield from self._tokens.counts()
         yield from gauges(self._status())

@@ -27,9 +27,34 @@ _PLAIN: tuple[tuple[str, str, _Read], ...] = (
     ("offered_load_erlangs", "Arrival rate x mean service time.", lambda pool: pool.offered_load),
     ("desired_replicas", "Replicas wanted, ready and starting.", lambda pool: pool.replicas.desired),
     (
+        "wanted_replicas",
+        "Replicas that would be desired if all that is ordered came, and had an effect.",
+        lambda pool: pool.orders.wanted,
+    ),
+    (
+        "supply_probability_ratio",
+        "Probability that an ordered replica comes in its time, by those of late.",
+        lambda pool: pool.orders.probability,
+    ),
+    (
+        "supply_delay_seconds",
+        "From an order to its replica, the longest of late.",
+        lambda pool: pool.orders.delay,
+    ),
+    (
         "ledger_difference",
         "Slots without a request and calls without a slot, when last compared; stays 0.",
         lambda pool: pool.ledger_difference,
+    ),
+    (
+        "objective_wait_seconds",
+        "The wait that a request may have by the objective.",
+        lambda pool: pool.objective.wait_seconds,
+    ),
+    (
+        "objective_quantile_ratio",
+        "The fraction of requests of which the objective asks that.",
+        lambda pool: pool.objective.wait_quantile,
     ),
     (
         "objective_met_ratio",
@@ -54,6 +79,18 @@ _LABELLED: tuple[tuple[str, str, str, dict[str, _Read]], ...] = (
             "ready": lambda pool: pool.replicas.ready,
             "draining": lambda pool: pool.replicas.draining,
             "asleep": lambda pool: pool.replicas.asleep,
+            "ejected": lambda pool: pool.replicas.ejected,
+            "late": lambda pool: pool.orders.late,
+        },
+    ),
+    (
+        "scaling_obstacle",
+        "1 while something stands in the way of what is wanted.",
+        "kind",
+        {
+            "supply": lambda pool: float(pool.orders.is_short),
+            "no_effect": lambda pool: float(pool.orders.has_no_effect),
+            "edited_elsewhere": lambda pool: float(pool.orders.asked_elsewhere is not None),
         },
     ),
     (

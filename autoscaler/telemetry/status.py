@@ -32,6 +32,29 @@ class ReplicasStatus:
     draining: int
     asleep: int = 0
     """Can be woken; of no use until they are."""
+    ejected: int = 0
+    """Of those ready, the ones that get no requests for a while, because they failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class OrdersStatus:
+    """What becomes of what is ordered, and what stands in the way of more."""
+
+    wanted: int = 0
+    """Replicas that would be desired if all that is ordered came and had an effect, and nobody else had a
+    say [1]."""
+    late: int = 0
+    """Ordered, and not come in their time [1]."""
+    probability: float = UNKNOWN
+    """That an order comes, by those of late [1]."""
+    delay: float = UNKNOWN
+    """From an order to its replica, the longest of late [s]."""
+    is_short: bool = False
+    """Whether what is ordered does not come, so that only a probe is."""
+    has_no_effect: bool = False
+    """Whether more replicas served no more requests, while some wait."""
+    asked_elsewhere: int | None = None
+    """What somebody else has asked for instead [1]; None if nobody has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +215,7 @@ class PoolStatus:
     ledger_difference: int = 0
     tokens: TokensStatus = TokensStatus()
     disagreements: tuple[DisagreementStatus, ...] = ()
+    orders: OrdersStatus = OrdersStatus()
     signals: tuple[SignalStatus, ...] = ()
     rows_per_call: int = 0
     """The most rows that one call to a replica may have, where requests are merged; 0 where none are [1]."""

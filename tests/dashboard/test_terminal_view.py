@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.screen import Screen
 
 from autoscaler.dashboard.past import TimeAxis
+from autoscaler.dashboard.pool_words import replicas_in_words
 from autoscaler.dashboard.terminal import plain_lines, view
 from autoscaler.domain import Outcome
 from autoscaler.telemetry.status import (
@@ -18,6 +19,7 @@ from autoscaler.telemetry.status import (
     GpuStatus,
     ObjectiveStatus,
     OccupancyStatus,
+    OrdersStatus,
     ReplicasStatus,
     SignalStatus,
     SlotsStatus,
@@ -119,6 +121,12 @@ def test_tokens_and_servers_that_disagree_have_a_line_where_there_are_some():
     assert "ledger     foreign_load: http://a:1 holds 2 or more, and 1 more server" in text
     assert "1 of 1 ready, 2 asleep" in text
     assert "2 servers disagree" in plain_lines(a_status(pool))[0]
+
+
+def test_replicas_that_were_ordered_and_have_not_come_are_shown():
+    assert replicas_in_words(a_pool()).plain == "4 of 6 ready, 2 starting, 1 draining"
+    late = a_pool(orders=OrdersStatus(late=3))
+    assert replicas_in_words(late).plain == "4 of 6 ready, 2 starting, 3 late, 1 draining"
 
 
 def test_the_wait_that_the_objective_is_about_comes_first():

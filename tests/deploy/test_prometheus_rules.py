@@ -7,28 +7,120 @@ import subprocess
 import pytest
 import yaml
 
-from autoscaler.domain import Decision, Hold, Outcome, TokenUse
-from autoscaler.domain.decision import Binding, Reason
-from autoscaler.proxy.tenants.counts import TenantCounts
-from autoscaler.telemetry.exposition import Metrics
-from autoscaler.telemetry.gpu_metrics import gpu_metrics
-from autoscaler.telemetry.gpu_reading import GpuReading, Throttle
-from autoscaler.telemetry.ledger_watch import ledger_metrics
-from autoscaler.telemetry.signal_metrics import signal_metrics
-from prometheus_client.parser import text_string_to_metric_families
 from tests.deploy.dashboard_queries import (
     OF_GPUS,
     OF_LANGUAGE_MODELS,
     OF_SOME_CONFIGURATIONS,
     RULES,
     RULES_TEST,
-    dashboard,
     panels,
     queries,
 )
+from tests.deploy.everything_exported import everything_exported
 from tests.fakes.prometheus_server import ABSENT, installed
-from tests.telemetry.status_examples import a_status
 
-_METRIC = re.compile(r"\b(?:pool:)?autoscaler_\w+(?::\w+)?")
-_LABELS = re.compile(r"\b(autoscaler_\w+)\{([^}]*)\}")
+_NAME = re.compile(r"\b(?:pool:)?autoscaler_\w+(?::\w+)?")
+_SELECTOR = re.compile(r"\b(autoscaler_\w+)\{([^}]*)\}")
+_MATCHER = re.compile(r'(\w+)(=~|!=|!~|=)"([^"]*)"')
+_BY = re.compile(r"\b(?:by|without|on)\s*\(([^)]*)\)")
+OF_THE_SCRAPE = {"job", "instance", "namespace"}
 needs_promtool = pytest.mark.skipif(not installed(), reason=ABSENT)
+
+GROUPS = yaml.safe_load(RULES.read_text("utf-8"))["groups"]
+EVERY_RULE = [rule for group in GROUPS for rule in group["rules"]]
+ALERTS = {rule["alert"]: rule for rule in EVERY_RULE if "alert" in rule}
+RECORDED = {rule["record"] for rule in EVERY_RULE if "record" in rule}
+EXPRESSIONS = {
+    **{rule.get("alert") or rule["record"]: rule["expr"] for rule in EVERY_RULE},
+    **{f"{query.panel}: {query.legend}": query.text for query in queries()},
+}
+
+
+@pytest.fixture(scope="module")
+def exported():
+    return everything_exported()
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_an_expression_names_only_metrics_that_there_are(name, exported):
+    named = set(_NAME.findall(EXPRESSIONS[name]))
+    assert named or name == "Waiting time against the objective: objective"
+    assert named <= exported.keys() | RECORDED
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_an_expression_selects_by_labels_and_values_that_there_are(name, exported):
+    for metric, selector in _SELECTOR.findall(EXPRESSIONS[name]):
+        for label, _, value in _MATCHER.findall(selector):
+            assert label in exported[metric]
+            if value != ".+":
+                assert set(value.split("|")) <= exported[metric][label]
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_an_expression_groups_by_labels_that_there_are(name, exported):
+    named = _NAME.findall(EXPRESSIONS[name])
+    there = OF_THE_SCRAPE | {"pool"} | {label for metric in named for label in exported.get(metric, ())}
+    grouped = {label.strip() for labels in _BY.findall(EXPRESSIONS[name]) for label in labels.split(",")}
+    assert grouped - {""} <= there
+
+
+@pytest.mark.parametrize("name", ALERTS)
+def test_an_alert_says_what_is_seen_and_what_to_do(name):
+    alert = ALERTS[name]
+    assert alert["labels"]["severity"] in ("page", "ticket")
+    assert alert["annotations"].keys() == {"summary", "description", "remedy"}
+
+
+def test_every_alert_is_tested_to_come():
+    tests = [
+        case
+        for test in yaml.safe_load(RULES_TEST.read_text("utf-8"))["tests"]
+        for case in test.get("alert_rule_test", [])
+    ]
+    assert {case["alertname"] for case in tests if case["exp_alerts"]} == ALERTS.keys()
+
+
+@needs_promtool
+def test_the_tests_of_the_rules_pass():
+    run = subprocess.run(
+        ["promtool", "test", "rules", RULES_TEST.name],
+        cwd=RULES_TEST.parent,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+@needs_promtool
+def test_every_query_of_the_dashboard_is_one(tmp_path):
+    rules = [{"record": f"panel:{number}", "expr": query.text} for number, query in enumerate(queries())]
+    file = tmp_path / "queries.yaml"
+    file.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))
+    run = subprocess.run(
+        ["promtool", "check", "rules", str(file)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_every_panel_has_a_title_of_its_own_and_says_what_it_shows():
+    titles = [panel["title"] for panel in panels()]
+    assert len(set(titles)) == len(titles)
+    assert all(panel["description"] and panel["fieldConfig"]["defaults"]["unit"] for panel in panels())
+    assert set(titles) >= OF_GPUS | OF_LANGUAGE_MODELS | OF_SOME_CONFIGURATIONS
+
+
+def test_panels_do_not_overlap():
+    taken = set()
+    for panel in panels():
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert not cells & taken, panel["title"]
+        assert place["x"] + place["w"] <= 24
+        taken |= cells

@@ -1,4 +1,4 @@
-"""A KServe v2 server over HTTP with one model, `same`, that gives back what it gets, in batches of up to 8 rows."""
+"""A KServe v2 server over HTTP whose one model, `same`, gives back what it gets, up to 8 rows at a time."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -31,7 +31,8 @@ class InMemoryPlatform:
     ) -> None:
         self.asked: list[int] = []
         self.is_unavailable = False
-        self._clock, self._cold_start, self._slots, self._room = clock, cold_start, slots_per_replica, room
+        self.edited: int | None = None
+        self._clock, self._cold_start, self._slots, self.room = clock, cold_start, slots_per_replica, room
         self._listener: ReplicaListener | None = None
         self._serial = 0
         self._held: list[_Held] = []
@@ -46,6 +47,7 @@ class InMemoryPlatform:
         self._refuse_if_unavailable()
         self.catch_up()
         return Fleet(
+            edited=self.edited,
             ready=len(self._in("ready")),
             starting=len(self._in("starting")),
             draining=len(self._in("draining")),
@@ -62,7 +64,7 @@ class InMemoryPlatform:
         for held in self._in("draining")[: max(0, replicas - len(ordered))]:
             held.state = "starting"  # ready again at once, by its old time
             ordered.append(held)
-        for _ in range(min(replicas - len(ordered), self._room - len(self._held))):
+        for _ in range(min(replicas - len(ordered), self.room - len(self._held))):
             self._order(ready_at=self._clock.now() + self._cold_start)
         for held in ordered[: max(0, len(ordered) - replicas)]:  # the starting ones come first
             self._let_go(held)

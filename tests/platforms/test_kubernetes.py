@@ -247,6 +247,28 @@ async def test_a_writer_that_never_rests_is_told_after_some_attempts(start):
     assert running.cluster.asked.count("PATCH scale") == 5
 
 
+async def test_what_somebody_else_has_asked_for_is_told_until_we_ask_again(start):
+    running = await start(ready_cluster(3))
+    running.cluster.scale_by_hand(5)
+    assert (await running.platform.fleet()).edited is None  # we have asked for nothing yet
+    await running.platform.scale_to(4)
+    assert (await running.platform.fleet()).edited is None
+    running.cluster.scale_by_hand(7)
+    assert (await running.platform.fleet()).edited == 7
+    assert (await running.platform.fleet()).edited == 7
+    await running.platform.scale_to(7)
+    assert running.cluster.replicas == 7
+    assert (await running.platform.fleet()).edited is None
+
+
+async def test_a_step_of_our_own_on_the_way_down_is_nobody_elses(start):
+    running = await start(ready_cluster(3))
+    running.listener.busy = dict.fromkeys(running.listener.ready, 1)
+    await running.platform.scale_to(1)
+    assert running.cluster.replicas == 3
+    assert (await running.platform.fleet()).edited is None
+
+
 # -- supply
 
 
@@ -258,6 +280,7 @@ async def test_pods_that_cannot_be_scheduled_are_not_counted_on_and_cut_back_to_
     running.pass_time(30.0)
     await running.until_counts(4, 0, 0)
     assert "46 pods cannot be scheduled: 0/1 nodes are available" in running.platform.last_error
+    assert (await running.platform.fleet()).overdue == 46
     await running.platform.scale_to(50)
     assert running.cluster.replicas == 5  # what there is room for, and one to see whether there is more
     await running.platform.scale_to(4)  # load ends
@@ -275,6 +298,7 @@ async def test_once_there_is_room_again_more_are_asked_for(start):
     running.cluster.room = 10
     running.cluster.reconcile()
     await running.until_counts(2, 1, 0)
+    assert (await running.platform.fleet()).overdue == 0
     await running.platform.scale_to(6)
     assert running.cluster.replicas == 6
 

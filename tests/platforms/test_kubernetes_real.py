@@ -20,9 +20,10 @@ from autoscaler.cli.findings import Level
 from autoscaler.cli.probe_kubernetes import _probe
 from autoscaler.clock import SystemClock
 from autoscaler.errors import PlatformUnavailable
-from autoscaler.platforms.kubernetes import Kubernetes, KubernetesOptions
+from autoscaler.platforms.kubernetes import Kubernetes, KubernetesOptions, LeaseLeadership, LeaseOptions
 from autoscaler.platforms.kubernetes.access import load_access
 from autoscaler.platforms.kubernetes.api import Api
+from autoscaler.platforms.kubernetes.election import ElectionTimes
 from autoscaler.remote_fleet import RemoteFleetOptions
 from tests.fakes.kube_local import KubeLocal
 from tests.fakes.replica_listener import FakeReplicaListener
@@ -137,6 +138,7 @@ async def test_pods_without_a_gpu_are_recognised_and_cut_back_to_one_probe(clust
     running.test_clock.later = 31.0
     await until_counts(running, 3, 0, 0)
     assert "5 pods cannot be scheduled" in running.last_error
+    assert (await running.fleet()).overdue == 5
     assert "nvidia.com/gpu" in running.last_error
     await running.scale_to(8)
     assert cluster.call("GET", f"{APPS}/chat/scale")["spec"]["replicas"] == 4
@@ -147,6 +149,39 @@ async def test_a_hand_on_the_deployment_is_seen(cluster, running):
     change = {"spec": {"replicas": 2}}
     cluster.call("PATCH", f"{APPS}/chat/scale", change, "application/merge-patch+json")
     await until_counts(running, 2, 0, 0)
+
+
+async def test_a_number_that_somebody_else_has_set_is_told(cluster, running):
+    await until_counts(running, 1, 0, 0)
+    await running.scale_to(2)
+    change = {"spec": {"replicas": 3}}
+    cluster.call("PATCH", f"{APPS}/chat/scale", change, "application/merge-patch+json")
+    assert (await running.fleet()).edited == 3
+
+
+async def test_one_of_two_leads_with_the_least_rights_and_the_other_takes_over(cluster):
+    lease = LeaseOptions("inference-autoscaler", kubeconfig=cluster.dir / "us")
+    times = ElectionTimes(duration=3.0, renew_deadline=2.0, renew_interval=0.2)
+    first, second = (LeaseLeadership(lease, identity=name, times=times) for name in ("first", "second"))
+    tasks = [asyncio.create_task(first.run())]
+    await until(lambda: first.is_leader)
+    tasks.append(asyncio.create_task(second.run()))
+    await until(lambda: second.leader == "first")
+    assert not second.is_leader
+    tasks[0].cancel()
+    await until(lambda: second.is_leader)
+    leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    spec = cluster.call("GET", f"{leases}/inference-autoscaler")["spec"]
+    assert (spec["holderIdentity"], spec["leaseTransitions"]) == ("second", 1)
+    tasks[1].cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert not cluster.call("GET", f"{leases}/inference-autoscaler")["spec"].get("holderIdentity")
+
+
+async def until(condition):
+    async with asyncio.timeout(15):
+        while not condition():
+            await asyncio.sleep(0.02)
 
 
 async def test_check_finds_that_everything_is_there_and_allowed(cluster, tmp_path):

@@ -45,6 +45,14 @@ def test_an_order_that_does_not_come_is_not_counted_on_and_not_placed_twice():
     assert (open_orders.starting(100.0), open_orders.overdue(100.0)) == (0, 2)
 
 
+def test_an_order_that_is_overdue_has_waited_for_supply_and_measures_no_start():
+    open_orders, starts = orders(patience=100.0)
+    open_orders.settle(desired=2, ready=0, now=0.0)
+    open_orders.came(now=3000.0)
+    assert not starts.is_measured
+    assert open_orders.overdue(3000.0) == 1
+
+
 def test_a_replica_that_nobody_ordered_measures_nothing():
     open_orders, starts = orders()
     open_orders.came(now=10.0)

@@ -6,6 +6,7 @@ import socket
 import pytest
 
 from autoscaler.clock import VirtualClock
+from autoscaler.errors import UsageError
 from autoscaler.remote_fleet import FleetReport, Member, RemoteFleet, RemoteFleetOptions, Roster
 from autoscaler.remote_fleet.dns import look_up
 from tests.fakes.listed_servers import ScriptedServers
@@ -46,6 +47,30 @@ async def test_a_start_is_measured_from_the_wish_to_the_first_answer(tmp_path):
     assert (seen.ready, seen.starting, seen.cold_start_mean, seen.cold_start_p90) == (2, 0, 42.0, 42.0)
     again = RemoteFleet(options(tmp_path, urls=(A,)), servers, clock)
     assert again.count().cold_start_mean == 42.0
+
+
+async def test_what_should_have_come_long_ago_is_overdue_and_not_starting(tmp_path):
+    clock = VirtualClock()
+    fleet = RemoteFleet(options(tmp_path, urls=(A, B), start_timeout=100.0), ScriptedServers(A), clock)
+    await fleet.start(FakeReplicaListener())
+    fleet.wanted(3)
+    clock.move_to(100.0)
+    seen = fleet.count()
+    await fleet.stop()
+    assert (seen.ready, seen.starting, seen.overdue) == (1, 0, 2)
+
+
+async def test_a_second_program_that_looks_after_the_same_pool_is_refused(tmp_path):
+    first, second, third = (
+        RemoteFleet(options(tmp_path, urls=(A,)), ScriptedServers(A), VirtualClock()) for _ in range(3)
+    )
+    await first.start(FakeReplicaListener())
+    with pytest.raises(UsageError, match="state is in use by another instance; end it or name another"):
+        await second.start(FakeReplicaListener())
+    await second.stop()
+    await first.stop()
+    await third.start(FakeReplicaListener())
+    await third.stop()
 
 
 async def test_what_is_let_go_is_not_counted_on_any_more(tmp_path):

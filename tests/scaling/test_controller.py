@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from autoscaler.domain import Fleet, Hold, Objective, Observation, Reason, ScaleTo
+from autoscaler.domain import Binding, Fleet, Hold, Objective, Observation, Reason, ScaleTo
 from autoscaler.scaling import Controller, DecisionPolicy
 from tests.scaling.plant import Plant
 
@@ -194,3 +194,11 @@ def test_the_fleet_follows_the_load_over_scales(service, slots):
     )
     plant.run(7200.0, rate=40.0 / service)  # 40 erlangs
     assert 0.5 <= 40.0 / (plant.sizes[-1] * slots) <= 0.75
+
+
+def test_f4_without_any_sight_of_the_demand_the_fleet_is_never_fewer_than_it_must_be():
+    controller = Controller(Objective(), DecisionPolicy(replicas_min=2))
+    empty = Fleet(0, 0, 0, 1, 60.0, 60.0)
+    assert controller.step(None, empty, 10.0).desired == 2
+    there = replace(empty, ready=3)
+    assert controller.step(None, there, 20.0) == Hold(3, Reason.METRICS_LOST, Binding.NONE)

@@ -123,6 +123,7 @@ def test_a_door_whose_machine_says_that_nobody_listens_is_given_up_in_the_end():
     assert seen[10].is_partial
     assert not seen[-1].is_partial and seen[-1].arrivals == 50
     world.refusing.clear()
+    assert world.run().arrivals == 105  # and one that was under way
     assert world.run().arrivals == 100
 
 
@@ -176,7 +177,21 @@ def test_intervals_from_before_the_first_look_are_not_of_this_interval():
     doors.listed(["a"], 100.0)
     old = tuple(second(n, float(n)) for n in range(1, 111))
     doors.answered("a", DoorReading("x", old), 110.0)
-    assert doors.close(110.0, 110.0).arrivals == 50
+    assert doors.close(110.0, 110.0).arrivals == 55  # one was under way
+
+
+def test_intervals_longer_than_those_of_the_reader_are_counted_once_each():
+    doors = Doors(OPTIONS, 0.0)
+    doors.listed(["a"], 0.0)
+    counted = 0
+    for tick in range(1, 81):  # a quarter of a second each; one close in two
+        now = tick / 4
+        told = tuple(second(n, n + 0.2) for n in range(1, int(now - 0.2) + 1))
+        doors.answered("a", DoorReading("x", told), now)
+        if tick % 2 == 0:
+            seen = doors.close(now, now)
+            counted += seen.arrivals
+    assert counted == 19 * RATE
 
 
 def test_busy_slots_and_slots_are_those_last_told():
@@ -194,7 +209,8 @@ def test_whatever_is_missed_in_between_no_second_is_counted_twice_or_lost(answer
         seen.append(world.run(4))
     first = answers.index(True) if True in answers else len(answers)
     assert all(each is None or not each.arrivals for each in seen[:first])
-    assert {each.arrivals for each in seen[first:] if each is not None} <= {4 * RATE}
+    assert {each.arrivals for each in seen[first : first + 1]} <= {4 * RATE, 5 * RATE}
+    assert {each.arrivals for each in seen[first + 1 :] if each is not None} <= {4 * RATE}
 
 
 def test_an_interval_needs_length():

@@ -24,8 +24,9 @@ any_float = st.floats(allow_nan=True, allow_infinity=True)
 count = st.integers(0, 2**53)
 numbers = st.builds(
     Numbers,
-    **{name: any_float for name in Numbers.__slots__ if name[:7] not in ("servers", "replica")},
-    **{name: count for name in Numbers.__slots__ if name[:7] in ("servers", "replica")},
+    **{name: any_float for name in Numbers.__slots__ if name[:5] not in ("serve", "repli", "asked")},
+    **{name: count for name in Numbers.__slots__ if name[:5] in ("serve", "repli")},
+    **{name: st.none() | count for name in Numbers.__slots__ if name[:5] == "asked"},
 )
 reason, binding = st.sampled_from(Reason), st.sampled_from(Binding)
 scale_to = st.builds(ScaleTo, desired=count, current=count, reason=reason, binding=binding, numbers=numbers)
@@ -38,14 +39,19 @@ fleet = st.builds(
     slots_per_replica=st.integers(1, 1000),
     cold_start_mean=any_float,
     cold_start_p90=any_float,
+    asleep=count,
+    overdue=count,
+    asked=st.none() | count,
+    edited=st.none() | count,
 )
 observation = st.builds(
     Observation,
     **{
         name: any_float if name in ("interval", "oldest_wait", "wall_time", "busy_slots_mean") else count
         for name in Observation.__slots__
-        if not name.startswith("service")
+        if not name.startswith(("service", "is_"))
     },
+    is_partial=st.booleans(),
     service_time_sum=any_float,
     service_time_square_sum=any_float,
 )

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from autoscaler.domain import Binding, DropReason, Fleet, Hold, Outcome, Reason, Request, ScaleTo
 from autoscaler.telemetry.exposition import Metrics
-from autoscaler.telemetry.status import ForecastStatus, OccupancyStatus
+from autoscaler.telemetry.status import ForecastStatus, OccupancyStatus, OrdersStatus, ReplicasStatus
 from tests.telemetry.status_examples import a_pool, a_status
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -20,7 +20,8 @@ def a_request(id="a", arrived_at=10.0):
     return Request(id=id, arrived_at=arrived_at, deadline=99.0)
 
 
-LABELS = ("pool", "class", "outcome", "direction", "reason", "state", "quantile", "statistic", "le")
+LABELS = ("pool", "class", "outcome", "direction", "reason", "state", "quantile", "statistic", "le", "kind")
+OBSTACLES = ("supply", "no_effect", "edited_elsewhere")
 
 
 def samples(metrics):
@@ -89,6 +90,17 @@ def test_gauges_are_read_off_the_status_of_the_moment():
     assert found["autoscaler_event_loop_lag_seconds",] == 0.0021
 
 
+def test_what_stands_in_the_way_of_orders_is_exported():
+    orders = OrdersStatus(wanted=50, late=3, probability=0.25, delay=70.0, is_short=True, asked_elsewhere=9)
+    found = samples(Metrics(("chat",), lambda: a_status(a_pool(orders=orders))))
+    assert found["autoscaler_wanted_replicas", "chat"] == 50
+    assert found["autoscaler_replicas", "chat", "late"] == 3
+    assert found["autoscaler_supply_probability_ratio", "chat"] == 0.25
+    assert found["autoscaler_supply_delay_seconds", "chat"] == 70.0
+    kinds = {kind: found["autoscaler_scaling_obstacle", "chat", kind] for kind in OBSTACLES}
+    assert kinds == {"supply": 1, "no_effect": 0, "edited_elsewhere": 1}
+
+
 def test_what_is_not_known_has_no_sample():
     pool = a_pool(forecast=ForecastStatus(), occupancy=OccupancyStatus(), arrival_rate=math.nan)
     found = samples(Metrics(("chat",), lambda: a_status(pool)))
@@ -125,3 +137,22 @@ def test_text_is_served_to_everyone_else(metrics):
 def test_only_pools_of_the_configuration_become_labels(metrics):
     with pytest.raises(KeyError):
         metrics.for_pool("whatever a client sent")
+
+
+def test_an_objective_and_what_is_ejected_can_be_read_off():
+    replicas = ReplicasStatus(desired=6, starting=2, ready=4, draining=1, ejected=1)
+    found = samples(Metrics(("chat",), lambda: a_status(a_pool(replicas=replicas))))
+    assert found["autoscaler_objective_wait_seconds", "chat"] == 5.0
+    assert found["autoscaler_objective_quantile_ratio", "chat"] == 0.99
+    assert found["autoscaler_replicas", "chat", "ejected"] == 1
+
+
+def test_whom_the_queue_let_go_of_is_counted_by_the_reason(metrics):
+    metrics.for_pool("chat").ended(a_request(), Outcome.REJECTED, 15.0, DropReason.PREDICTED_LATE)
+    found = samples(metrics)
+    assert found["autoscaler_dropped_requests_total", "chat", "predicted_late"] == 1
+    assert found["autoscaler_dropped_requests_total", "chat", "queue_full"] == 0
+
+
+def test_changes_of_a_fleet_are_counted_from_0_on(metrics):
+    assert samples(metrics)["autoscaler_decisions_total", "chat", "up", "demand_rises"] == 0

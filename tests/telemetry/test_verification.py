@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from autoscaler.domain import Reason
 from autoscaler.telemetry.history import History
 from autoscaler.telemetry.history_reader import HistoryReader
 from autoscaler.telemetry.verification import Difference, verify
@@ -59,6 +60,25 @@ async def test_the_forecaster_of_every_day_is_re_executed_too(tmp_path):
         history.flush()
         verdict = verify(history, "chat")
     assert (pool.fits, verdict.executed, verdict.identical) == (1, 10, 10)
+
+
+async def test_a_shortage_and_a_number_set_by_somebody_else_are_re_executed_too(tmp_path):
+    with History(tmp_path / "h.sqlite") as history:
+        pool = RecordedPool(history)
+        pool.platform.room = 3
+        await pool.start()
+        await pool.tick(60)
+        pool.platform.room, pool.platform.edited = 1000, 9
+        await pool.tick(1)
+        pool.platform.edited = None
+        await pool.tick(60)
+        history.flush()
+        verdict = verify(history, "chat")
+        reasons = {record.decision.reason for record in history.decisions("chat", limit=200)}
+        edits = [record.decision.numbers.asked_elsewhere for record in history.decisions("chat", limit=200)]
+    assert (verdict.executed, verdict.identical) == (121, 121)
+    assert Reason.SUPPLY_SHORT in reasons
+    assert edits.count(9) == 1
 
 
 def test_without_the_fits_that_were_adopted_it_comes_out_otherwise(path):

@@ -82,7 +82,7 @@ class LeaseLeadership:
         self._election = Election(identity or f"{socket.gethostname()}_{secrets.token_hex(4)}", self._times)
         self._api = Api(lambda: load_access(options.kubeconfig, options.context))
         self._is_known = False
-        """Whether the Lease is still as it was last seen, as far as we know: then it need not be read again."""
+        """Whether the Lease is as it was last seen, as far as we know: then it need not be read again."""
         self._trouble: str | None = None
         self._led = False
 

@@ -10,6 +10,7 @@ one of them is left as a probe, and no more are asked for than that.
 """
 
 import asyncio
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -111,7 +112,7 @@ class Kubernetes:
         if (why := self._why_unknown()) is not None:
             raise PlatformUnavailable(why)
         self._look()
-        return self._fleet.count()
+        return replace(self._fleet.count(), edited=await self._edited())
 
     async def scale_to(self, replicas: int) -> None:
         """Ask for `replicas`, or for a step towards fewer; idempotent.
@@ -195,7 +196,7 @@ class Kubernetes:
         now, patience = self._clock.wall_time(), options.fleet.start_timeout
         self._counts = count_pods(pods.values(), listed, now, patience)
         starting = self._counts.starting + self._not_made_yet()
-        self._fleet.told(FleetReport(tuple(members), starting))
+        self._fleet.told(FleetReport(tuple(members), starting, self._counts.unschedulable))
 
     def _take_back_survivors(self) -> None:
         """Let those serve again that we let go, and in whose place the cluster took others."""
@@ -205,6 +206,13 @@ class Kubernetes:
             for uid in self._let_go:
                 self._leaving.pop(uid, None)
             self._let_go = set()
+
+    async def _edited(self) -> int | None:
+        """Return how many somebody else has asked for since we did [1]; None if nobody has."""
+        if self._target is None or self._asked is None:
+            return None
+        replicas = (await self._target.scale()).replicas
+        return None if replicas == self._asked else replicas
 
     def _not_made_yet(self) -> int:
         """Return how many pods were asked for just now and are not there [1]."""

@@ -6,7 +6,6 @@ before the identity was written) is found by the tag that every process of a rep
 environment: see `processes.py`.
 """
 
-import fcntl
 import hashlib
 import os
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import msgspec
 import structlog
 
 from autoscaler.errors import UsageError
+from autoscaler.held_folder import HeldFolder
 from autoscaler.kept_file import keep
 
 log = structlog.get_logger(__name__)
@@ -67,32 +67,24 @@ class Records:
     def __init__(self, state_dir: Path) -> None:
         self._state_dir = state_dir
         self._folder = state_dir / "replicas"
-        self._lock: int | None = None
+        self._held = HeldFolder(state_dir)
         # Of the folder's name, not kept inside it: replicas are found even if the folder was deleted.
         self.owner = hashlib.sha256(os.fsencode(state_dir.resolve())).hexdigest()[:16]
 
     def open(self) -> None:
         """Take hold of the folder. Raises UsageError if another program holds it, or it cannot be written."""
+        self._held.take()
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(self._state_dir / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise UsageError(
-                f"state folder {self._state_dir} cannot be used ({error.strerror}); name one you can write to"
-            ) from error
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._folder.mkdir(exist_ok=True)
         except OSError as error:
             self.close()
             raise UsageError(
-                f"state folder {self._state_dir} is in use by another instance; end it or name another folder"
+                f"state folder {self._state_dir} cannot be used ({error.strerror}); name one you can write to"
             ) from error
 
     def close(self) -> None:
         """Let go of the folder."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        self._held.release()
 
     def all(self) -> list[ReplicaRecord]:
         """Return every record that can be read; one that cannot is dropped, its processes carry the tag.

@@ -4,6 +4,8 @@ There a fit runs in another process and is adopted when it is done; here time st
 it runs, so the controller gets it at once.
 """
 
+from dataclasses import replace
+
 from autoscaler.domain import Decision, Fleet, Observation
 from autoscaler.replay.scenario import Scenario
 from autoscaler.scaling import Controller, DecisionPolicy
@@ -19,6 +21,7 @@ class OwnPolicy:
         self, scenario: Scenario, policy: DecisionPolicy | None = None, start_wall_time: float = 0.0
     ) -> None:
         self._controller = Controller(scenario.objective, policy)
+        self._asked: int | None = None
         if len(scenario.history):
             self._controller.warm(scenario.history, scenario.history_interval, start_wall_time)
 
@@ -27,4 +30,6 @@ class OwnPolicy:
         job = self._controller.refit_due(now)
         if job is not None:
             self._controller.adopt(job(), now)
-        return self._controller.step(observation, fleet, now)
+        decision = self._controller.step(observation, replace(fleet, asked=self._asked), now)
+        self._asked = decision.desired
+        return decision

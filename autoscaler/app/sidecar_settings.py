@@ -1,0 +1,46 @@
+"""The options of a sidecar, from the settings that a file gives."""
+
+from autoscaler.app.sidecar_options import SidecarOptions, SidecarPool
+from autoscaler.platforms.static import StaticOptions
+from autoscaler.settings import PoolSettings, Settings
+from autoscaler.settings.model_server import server_maker
+
+
+def sidecar_options(settings: Settings) -> SidecarOptions:
+    """Return what a sidecar needs of the settings.
+
+    Raises
+    ------
+    ValueError
+        If they are not of a file that was loaded for a sidecar.
+    """
+    return SidecarOptions(
+        proxy=settings.proxy,
+        grpc=settings.grpc,
+        tenants=settings.tenants,
+        pools=tuple(_pool(pool) for pool in settings.pools.values()),
+        admin=settings.admin,
+        admin_token_file=settings.admin_access.token_file,
+        admin_tls=settings.admin_access.tls,
+    )
+
+
+def _pool(pool: PoolSettings) -> SidecarPool:
+    if not isinstance(pool.platform, StaticOptions):
+        raise ValueError(f"a sidecar serves servers that run already, got {pool.platform}")
+    return SidecarPool(
+        name=pool.name,
+        route=pool.route,
+        queue=pool.queue,
+        dispatch=pool.dispatch,
+        objective=pool.objective,
+        servers=pool.platform,
+        make_server=server_maker(pool.server, pool.route.tls, grpc_tls=pool.grpc_tls),
+        model=pool.server.model,
+        models=pool.server.models,
+        auto_slots=pool.auto_slots,
+        batching=pool.server.batching,
+        speaks_grpc=pool.speaks_grpc,
+        grpc_tls=pool.grpc_tls,
+        state_dir=pool.state_dir,
+    )

@@ -1,0 +1,73 @@
+"""Whether the sidecars that a controller shall read are found and answer, or the Prometheus does."""
+
+import asyncio
+
+import aiohttp
+
+from autoscaler.app.demand_source import door_finder
+from autoscaler.cli.findings import Finding, Level
+from autoscaler.clock import SystemClock
+from autoscaler.scaling.doors import Doors
+from autoscaler.settings import PoolSettings
+from autoscaler.telemetry.demand.options import DemandOptions, DoorPlaces, PrometheusDemand
+from autoscaler.telemetry.demand.prometheus import PrometheusReader
+from autoscaler.telemetry.demand.reader import DoorReader, Finder
+
+_LOOK_AGAIN, _LOOKS = 0.2, 25
+"""Nobody can tell who does not within so many looks, so far apart [s]."""
+
+
+async def probe_demand(pool: PoolSettings, options: DemandOptions) -> Finding:
+    """Look for those who measure, and ask each once."""
+    subject = f"pools.{pool.name}.demand"
+    if isinstance(options.place, PrometheusDemand):
+        return await _probe_prometheus(pool.name, options, options.place, subject)
+    return await _probe_doors(pool.name, options, options.place, subject)
+
+
+async def _probe_doors(pool: str, options: DemandOptions, place: DoorPlaces, subject: str) -> Finding:
+    clock = SystemClock()
+    doors, finder = Doors(options.merge, clock.now()), door_finder(place)
+    try:
+        found = await _found(finder)
+        if found is None:
+            return Finding(Level.WARNING, subject, "nobody can tell where sidecars are; check the network")
+        if not found:
+            text = "no sidecar is there now; start one, or mend the name"
+            return Finding(Level.WARNING, subject, text)
+        reader = DoorReader(pool, doors, finder, options.reader, clock)
+        async with reader.session() as session:
+            await reader.read(session)
+    finally:
+        await finder.close()
+    answering = sum(doors.cursor(address)[0] != "" for address in doors.addresses)
+    text = f"{answering} of {len(found)} sidecar(s) tell the demand of {pool}"
+    if answering == len(found):
+        return Finding(Level.OK, subject, text)
+    silent = [address for address in doors.addresses if not doors.cursor(address)[0]]
+    return Finding(
+        Level.WARNING, subject, f"{text}; not {', '.join(silent[:3])}: {reader.trouble(silent[0])}"
+    )
+
+
+async def _found(finder: Finder) -> list[str] | None:
+    """Return who is found; some finders need a moment."""
+    for pause in (*[_LOOK_AGAIN] * _LOOKS, 0.0):
+        if (found := await finder.look()) is not None:
+            return list(found)
+        await asyncio.sleep(pause)
+    return None
+
+
+async def _probe_prometheus(
+    pool: str, options: DemandOptions, place: PrometheusDemand, subject: str
+) -> Finding:
+    reader = PrometheusReader(pool, place, options.merge.carry, SystemClock())
+    try:
+        async with reader.session() as session:
+            await reader.read(session)
+    except aiohttp.ClientError as error:
+        return Finding(Level.WARNING, subject, str(error))
+    if reader.trouble:
+        return Finding(Level.WARNING, subject, f"{place.url}: {reader.trouble}")
+    return Finding(Level.OK, subject, f"{place.url} has the metrics of {reader.doors} sidecar(s)")

@@ -1,0 +1,58 @@
+"""What a file may not say to one of the commands, though it may to another.
+
+run         measures and decides: its pools have no `demand`
+sidecar     measures for somebody else who decides: its servers run already
+controller  decides on what others measure: each of its pools says where (`demand`)
+"""
+
+from typing import Literal
+
+from autoscaler.settings.document import Document, KeyPath
+
+Command = Literal["run", "sidecar", "controller"]
+
+
+def note_for_command(document: Document, command: Command) -> None:
+    """Add what `command` cannot do to the problems of `document`."""
+    pools = document.at(("pools",))
+    for name, pool in pools.items() if isinstance(pools, dict) else ():
+        if isinstance(pool, dict):
+            _note_demand(document, ("pools", name), command)
+            _note_servers(document, ("pools", name), command)
+            if command != "run":
+                _note_signals(document, ("pools", name), command)
+    for key in ("lock_file", "lease"):
+        named = document.at(("leadership", key))
+        if command != "controller" and named not in (None, "none"):
+            fault = f"got {named}, and `autoscaler {command}` has nobody to lead"
+            document.note(("leadership", key), fault, "", "remove it, or use `autoscaler controller`")
+    if command == "sidecar" and document.at(("tenants", "keys_file")) is not None:
+        remedy = "check keys in front of the sidecars and name tenants.header, or use `autoscaler run`"
+        document.note(("tenants", "keys_file"), "got a file, which a sidecar does not read", "", remedy)
+
+
+def _note_demand(document: Document, pool: KeyPath, command: Command) -> None:
+    path, given = (*pool, "demand"), document.at((*pool, "demand"))
+    if command == "controller" and given is None:
+        remedy = "write where it is measured, such as demand: {kind: list, urls: [http://10.0.0.5:8082]}"
+        document.note(path, "missing", "", f"{remedy}, or use `autoscaler run`, which measures it itself")
+    elif command != "controller" and given is not None:
+        fault = f"got a place to read it from, and `autoscaler {command}` measures it itself"
+        document.note(path, fault, "", "remove it, or use `autoscaler controller`")
+
+
+def _note_servers(document: Document, pool: KeyPath, command: Command) -> None:
+    path = (*pool, "platform", "kind")
+    kind = document.at(path)
+    if command == "sidecar" and isinstance(kind, str) and kind != "static":
+        remedy = "write platform: {kind: static, urls: [http://127.0.0.1:8000]} with the server beside it"
+        document.note(path, f"got {kind}, for a sidecar", "static", remedy)
+    elif command == "controller" and kind == "local":
+        remedy = "name a platform that others can see, or use `autoscaler run`"
+        document.note(path, "got local, and a controller sends no requests to what it starts", "", remedy)
+
+
+def _note_signals(document: Document, pool: KeyPath, command: Command) -> None:
+    if document.at((*pool, "signals")):
+        fault = f"got some, which `autoscaler {command}` does not read"
+        document.note((*pool, "signals"), fault, "", "remove them, or use `autoscaler run`")

@@ -1,0 +1,227 @@
+"""Reads the demand of a pool from a Prometheus that scrapes its doors.
+
+Rates and means come as PromQL makes them of what the doors export; resets of counters are Prometheus' to
+see. A door that was scraped a while ago and is not now, or that is down by `up`, is missing and not zero: the
+rates over the window still hold what it counted, and the observation says that it is partial. A Prometheus
+that does not answer, or knows nothing of the pool, gives no observation at all.
+
+Compared with reading the doors themselves it is later, by half the window and a scrape, and knows neither of
+ends in order nor of the last seconds.
+"""
+
+import asyncio
+import ssl
+from dataclasses import dataclass
+from math import isfinite, nan
+
+import aiohttp
+import msgspec
+import structlog
+
+from autoscaler.domain import Observation
+from autoscaler.ports import Clock
+from autoscaler.telemetry.demand.options import PrometheusDemand
+from autoscaler.tls import client_context
+
+log = structlog.get_logger(__name__)
+
+_ANSWER_MAX = 2**20
+"""The answer to a sum is far smaller [bytes]."""
+
+
+class _Sample(msgspec.Struct):
+    value: tuple[float, str]
+
+
+class _Data(msgspec.Struct):
+    result: list[_Sample] = []
+
+
+class _Body(msgspec.Struct):
+    status: str = ""
+    data: _Data | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What is known of a pool at a moment; 1/s and means over the window, and what is there now."""
+
+    arrivals: float
+    completions: float
+    service_time: float
+    """Seconds in slots that ended, a second [1]."""
+    service_time_square: float
+    busy: float
+    queue_depth: float
+    oldest_wait: float
+    rejected: float
+    tokens_in: float
+    tokens_out: float
+    doors: float
+    missing: float
+    """Doors that were there lately, or are down [1]."""
+
+
+def queries(pool: str, options: PrometheusDemand, carry: float) -> dict[str, str]:
+    """Return the question for each field of `Rates`, in PromQL.
+
+    Parameters
+    ----------
+    pool : str
+        As the doors call it.
+    options : PrometheusDemand
+        Window and labels.
+    carry : float
+        A door that was there so lately and is not any more is missing [s].
+    """
+    name = pool.replace("\\", "\\\\").replace('"', '\\"')
+    more = f",{options.selector}" if options.selector else ""
+    labels, window = f'pool="{name}"{more}', f"[{options.window:.0f}s]"
+
+    def rate(metric: str, and_label: str = "") -> str:
+        return f"sum(rate(autoscaler_{metric}{{{labels}{and_label}}}{window}))"
+
+    there = f"autoscaler_queue_depth{{{labels}}}"
+    down = f" + (count(up{{{options.selector}}} == 0) or vector(0))" if options.selector else ""
+    return {
+        "arrivals": rate("arrivals_total"),
+        "completions": rate("service_time_seconds_count"),
+        "service_time": rate("service_time_seconds_sum"),
+        "service_time_square": rate("service_time_squares_total"),
+        "busy": rate("busy_slot_seconds_total"),
+        "queue_depth": f"sum({there})",
+        "oldest_wait": f"max(autoscaler_oldest_wait_seconds{{{labels}}})",
+        "rejected": rate("requests_total", ',outcome="rejected"'),
+        "tokens_in": rate("tokens_total", ',direction="in"'),
+        "tokens_out": rate("tokens_total", ',direction="out"'),
+        "doors": f"count({there})",
+        "missing": f"count(last_over_time({there}[{carry:.0f}s])) - count({there}){down}",
+    }
+
+
+class PrometheusReader:
+    """Asks every few seconds, and gives an observation when it is asked for one.
+
+    Parameters
+    ----------
+    pool : str
+        As the doors call it.
+    options : PrometheusDemand
+        Whom to ask, and for what.
+    carry : float
+        What was read last is believed to go on for so long [s].
+    clock : Clock
+        The time.
+    """
+
+    def __init__(self, pool: str, options: PrometheusDemand, carry: float, clock: Clock) -> None:
+        self._pool, self._options, self._carry, self._clock = pool, options, carry, clock
+        self._rates: Rates | None = None
+        self._read_at = -1e9
+        self._closed_at = clock.now()
+        self._is_running = False
+        self._owed = {"arrivals": 0.0, "completions": 0.0}
+        self.trouble = ""
+        """Why it could not be read last; empty if it could."""
+
+    async def run(self) -> None:
+        """Ask for ever."""
+        self._is_running = True
+        async with self.session() as session:
+            due = self._clock.now()
+            while True:
+                await self.read(session)
+                due = max(due + self._options.interval, self._clock.now())
+                await asyncio.sleep(due - self._clock.now())
+
+    def session(self) -> aiohttp.ClientSession:
+        """Return what it is asked with."""
+        tls: ssl.SSLContext | bool = True if self._options.tls is None else client_context(self._options.tls)
+        patience = aiohttp.ClientTimeout(total=self._options.timeout)
+        return aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls), timeout=patience)
+
+    @property
+    def doors(self) -> int:
+        """Doors that it knew of when it was asked last [1]."""
+        return 0 if self._rates is None else round(self._rates.doors)
+
+    async def read(self, session: aiohttp.ClientSession) -> None:
+        """Ask everything once."""
+        asked = queries(self._pool, self._options, self._carry)
+        try:
+            values = await asyncio.gather(*(self._ask(session, query) for query in asked.values()))
+        except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
+            self._note(str(error) or type(error).__name__)
+            return
+        rates = Rates(**dict(zip(asked, values, strict=True)))
+        if not isfinite(rates.arrivals) or not rates.doors > 0:
+            self._note(f"it has no metrics of pool {self._pool!r}; have it scrape the sidecars")
+            return
+        self._note("")
+        self._rates, self._read_at = rates, self._clock.now()
+
+    def close(self, now: float, wall_time: float) -> Observation | None:
+        """End the interval at `now`; None if nothing is known of it."""
+        interval, self._closed_at = now - self._closed_at, now
+        rates = self._rates
+        if rates is None or interval <= 0 or now - self._read_at >= self._carry:
+            return None
+        completions = self._whole("completions", rates.completions * interval)
+        of_each = completions / rates.completions if rates.completions > 0 else 0.0
+        queue_depth = round(_known(rates.queue_depth))
+        return Observation(
+            interval=interval,
+            arrivals=self._whole("arrivals", rates.arrivals * interval),
+            completions=completions,
+            service_time_sum=_known(rates.service_time) * of_each,
+            service_time_square_sum=_known(rates.service_time_square) * of_each,
+            busy_slots_mean=_known(rates.busy),
+            in_flight=queue_depth + round(_known(rates.busy)),
+            queue_depth=queue_depth,
+            oldest_wait=_known(rates.oldest_wait),
+            wall_time=wall_time,
+            rejected=round(_known(rates.rejected) * interval),
+            tokens_in=round(_known(rates.tokens_in) * interval),
+            tokens_out=round(_known(rates.tokens_out) * interval),
+            is_partial=_known(rates.missing) > 0,
+        )
+
+    def _whole(self, name: str, count: float) -> int:
+        """Return a whole count; what is left of one is owed to the next interval."""
+        owed = self._owed[name] + _known(count)
+        whole = int(owed)
+        self._owed[name] = owed - whole
+        return whole
+
+    async def _ask(self, session: aiohttp.ClientSession, query: str) -> float:
+        """Return the one value of a query; not-a-number if there is none."""
+        endpoint = self._options.url.rstrip("/") + "/api/v1/query"
+        headers = {}
+        if self._options.token_file is not None:
+            headers["Authorization"] = f"Bearer {self._options.token_file.read_text('utf-8').strip()}"
+        async with session.post(endpoint, data={"query": query}, headers=headers) as answer:
+            raw = await answer.content.read(_ANSWER_MAX)
+            while not answer.content.at_eof() and len(raw) < _ANSWER_MAX:
+                raw += await answer.content.read(_ANSWER_MAX - len(raw))
+        try:
+            body = msgspec.json.decode(raw, type=_Body)
+        except msgspec.DecodeError as error:
+            raise ValueError(f"answers {answer.status}, but not as a Prometheus does") from error
+        if body.status != "success" or body.data is None:
+            raise ValueError(f"refuses {query}: {body.error or f'status {answer.status}'}")
+        return float(body.data.result[0].value[1]) if body.data.result else nan
+
+    def _note(self, trouble: str) -> None:
+        """Say that it cannot be read, or can again, once."""
+        if self._is_running and trouble and trouble != self.trouble:
+            log.warning(
+                "demand cannot be read; it goes on as last known", prometheus=self._options.url, why=trouble
+            )
+        elif self._is_running and self.trouble and not trouble:
+            log.info("demand is read again", prometheus=self._options.url)
+        self.trouble = trouble
+
+
+def _known(value: float) -> float:
+    return value if isfinite(value) and value > 0 else 0.0

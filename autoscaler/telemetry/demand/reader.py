@@ -1,0 +1,177 @@
+"""Reads many doors at the same time, each with a time limit of its own; so no slow one delays another."""
+
+import asyncio
+import ssl
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+from typing import Protocol
+
+import aiohttp
+import structlog
+
+from autoscaler.ports import Clock
+from autoscaler.scaling.doors import DoorInterval, DoorReading, Doors
+from autoscaler.telemetry.demand.report import PATH, REPORT_BYTES_MAX, read_report
+from autoscaler.tls import ClientTls, client_context
+
+log = structlog.get_logger(__name__)
+
+
+class Finder(Protocol):
+    """Who finds the doors of a pool."""
+
+    async def look(self) -> Collection[str] | None:
+        """Return the base URLs of their admin listeners now; None if nobody can tell."""
+
+    async def close(self) -> None:
+        """Let go of everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderOptions:
+    """How the doors of a pool are read."""
+
+    interval: float = 2.0
+    """Between two readings [s]; several fit into a control interval, so that one may fail."""
+    timeout: float = 2.0
+    """A door that takes longer to answer has not answered [s]."""
+    look_interval: float = 5.0
+    """Between two looks at who is there [s]."""
+    token_file: Path | None = None
+    """File with the token that the doors ask for; None if they ask for none."""
+    tls: ClientTls | None = None
+    """How the doors are checked, if their URLs are https; None takes what is usual."""
+
+    def __post_init__(self) -> None:
+        for name in ("interval", "timeout", "look_interval"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"need {name} > 0 s, got {getattr(self, name)}")
+
+
+class DoorReader:
+    """Keeps `doors` of one pool informed.
+
+    Parameters
+    ----------
+    pool : str
+        As the doors call it.
+    doors : Doors
+        Told what was read.
+    finder : Finder
+        Says whom to ask.
+    options : ReaderOptions
+        How often and how patiently.
+    clock : Clock
+        The time.
+    """
+
+    def __init__(self, pool: str, doors: Doors, finder: Finder, options: ReaderOptions, clock: Clock) -> None:
+        self._pool, self._doors, self._finder = pool, doors, finder
+        self._options, self._clock = options, clock
+        self._trouble: dict[str, str] = {}
+        self._looked_at: float | None = None
+        self._is_running = False
+        self._name = token_hex(8)
+
+    async def run(self) -> None:
+        """Read for ever, and close what was opened when cancelled."""
+        self._is_running = True
+        try:
+            async with self.session() as session:
+                due = self._clock.now()
+                while True:
+                    await self.read(session)
+                    due = max(due + self._options.interval, self._clock.now())
+                    await asyncio.sleep(due - self._clock.now())
+        finally:
+            await self._finder.close()
+
+    def session(self) -> aiohttp.ClientSession:
+        """Return what doors are asked with."""
+        tls: ssl.SSLContext | bool = True if self._options.tls is None else client_context(self._options.tls)
+        connector = aiohttp.TCPConnector(limit=0, ssl=tls, keepalive_timeout=4 * self._options.interval)
+        patience = aiohttp.ClientTimeout(total=self._options.timeout)
+        return aiohttp.ClientSession(connector=connector, timeout=patience)
+
+    def trouble(self, address: str) -> str:
+        """Return why a door did not answer last; empty if it did."""
+        return self._trouble.get(address, "")
+
+    async def read(self, session: aiohttp.ClientSession) -> None:
+        """Look who is there if it is time to, and ask everybody once."""
+        now = self._clock.now()
+        if self._looked_at is None or now - self._looked_at >= self._options.look_interval:
+            self._looked_at = now
+            found = await self._finder.look()
+            if found is not None:
+                self._doors.listed(found, self._clock.now())
+        await asyncio.gather(*(self._ask(session, address) for address in self._doors.addresses))
+
+    async def _ask(self, session: aiohttp.ClientSession, address: str) -> None:
+        incarnation, sequence = self._doors.cursor(address)
+        query = {"since": str(sequence), "reader": self._name} | (
+            {"incarnation": incarnation} if incarnation else {}
+        )
+        began = self._clock.now()
+        try:
+            async with session.get(address + PATH, params=query, headers=self._headers()) as answer:
+                raw = await _body(answer)
+            report = read_report(raw)
+            told = report.pools.get(self._pool)
+            if told is None:
+                names = ", ".join(report.pools) or "none"
+                raise ValueError(f"it has no pool {self._pool!r}, but {names}; give both the same name")
+        except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
+            self._note(address, str(error) or type(error).__name__)
+            self._doors.unanswered(address, self._clock.now(), refused=_is_refused(error))
+            return
+        self._note(address, "")
+        # Ages are as of its writing, which was after the question and before now.
+        now = self._clock.now()
+        written_at = (began + now) / 2
+        intervals = tuple(
+            DoorInterval(each.sequence, written_at - each.age, each.observation) for each in told.intervals
+        )
+        reading = DoorReading(report.incarnation, intervals, told.slots, told.busy, report.leaving)
+        self._doors.answered(address, reading, now)
+
+    def _headers(self) -> dict[str, str]:
+        if (path := self._options.token_file) is None:
+            return {}
+        try:
+            return {"Authorization": f"Bearer {path.read_text('utf-8').strip()}"}
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"token_file {path} cannot be read: {error}") from error
+
+    def _note(self, address: str, trouble: str) -> None:
+        """Say that a door does not answer, or does again, once."""
+        before = self._trouble.get(address, "")
+        self._trouble[address] = trouble
+        if not self._is_running:
+            return
+        if trouble and trouble != before:
+            log.warning("demand cannot be read; it goes on as last known", door=address, why=trouble)
+        elif before and not trouble:
+            log.info("demand is read again", door=address)
+
+
+async def _body(answer: aiohttp.ClientResponse) -> bytes:
+    if answer.status != 200:
+        text = (await answer.content.read(200)).decode("utf-8", "replace")
+        remedy = {401: "; set token_file", 404: f"; name the admin listener of one that has {PATH}"}
+        raise ValueError(f"answered {answer.status}: {text.strip()}{remedy.get(answer.status, '')}")
+    whole = bytearray()
+    async for part in answer.content.iter_any():
+        whole += part
+        if len(whole) > REPORT_BYTES_MAX:
+            raise ValueError(f"the answer has more than {REPORT_BYTES_MAX} bytes")
+    return bytes(whole)
+
+
+def _is_refused(error: Exception) -> bool:
+    """Whether its machine said that nobody listens there."""
+    return isinstance(error, aiohttp.ClientConnectorError) and isinstance(
+        error.os_error, ConnectionRefusedError
+    )

@@ -1,0 +1,69 @@
+"""What a door says of its last intervals; a value that becomes JSON and is read back (`plain`).
+
+    {"incarnation": "5f0c…", "sequence": 712, "interval": 1.0,
+     "ready": true, "not_ready": [], "leaving": false,
+     "pools": {"chat": {"replicas_ready": 1, "slots": 8, "busy": 3,
+                        "intervals": [{"sequence": 712, "age": 0.41, "observation": {…}}]}}}
+
+Intervals are numbered from 1 at the start of the process, whose `incarnation` is made up anew at each start.
+Who remembers the last number that it saw, and of which incarnation, can ask for what came after it, sees how
+many it has missed if the first one is not the next one, and can tell what is missing from what is zero.
+Ages are lengths of time, so the clocks of two machines need not agree. Fields may be added, none will change
+its meaning.
+"""
+
+from dataclasses import dataclass, field
+
+from autoscaler.domain import Observation
+from autoscaler.telemetry.plain import decode
+
+PATH = "/api/observations"
+REPORT_BYTES_MAX = 16 * 2**20
+"""A longer report is not read [bytes]; ten minutes of ten pools take about two megabytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalReport:
+    """One interval of one pool."""
+
+    sequence: int
+    age: float
+    """Since its end [s]."""
+    observation: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class PoolReport:
+    """One pool at this door."""
+
+    replicas_ready: int
+    slots: int
+    """Of ready servers [1]."""
+    busy: int
+    """In use now [1]."""
+    intervals: tuple[IntervalReport, ...]
+    """Those that were asked for and are still kept, the oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class DemandReport:
+    """Everything that a door says."""
+
+    incarnation: str
+    sequence: int
+    """Of the last interval; 0 before the first."""
+    interval: float
+    """Length that intervals have, but for the moments in which the process stood still [s]."""
+    ready: bool
+    """Whether it takes requests now."""
+    leaving: bool
+    """Whether it takes nothing new and will end: if it does not answer after this, it has ended in order."""
+    not_ready: tuple[str, ...] = ()
+    pools: dict[str, PoolReport] = field(default_factory=dict)
+
+
+def read_report(raw: bytes) -> DemandReport:
+    """Read what a door said. Raises ValueError if it is no report; the text says what is wrong with it."""
+    if len(raw) > REPORT_BYTES_MAX:
+        raise ValueError(f"the report has {len(raw)} bytes; at most {REPORT_BYTES_MAX} are read")
+    return decode(raw, DemandReport)
