@@ -91,7 +91,9 @@ def test_the_records_of_local_replicas_stand_beside_the_history(tmp_path):
     assert platform.state_dir == Path("/data/h.state/chat")
 
 
-@pytest.mark.parametrize("name", ["static.yaml", "local.yaml", "keda.yaml", "sidecar.yaml", "controller.yaml", "reference.yaml"])
+@pytest.mark.parametrize(
+    "name", ["static.yaml", "local.yaml", "keda.yaml", "sidecar.yaml", "controller.yaml", "reference.yaml"]
+)
 def test_every_key_of_an_example_has_a_comment(name):
     lines = (EXAMPLES / name).read_text("utf-8").splitlines()
     previous, uncommented = "#", []

@@ -29,6 +29,7 @@ class Reading:
 
     async def once(self):
         async with self.reader.session() as session:
+            await self.reader.look()
             await self.reader.read(session)
         return self
 
@@ -157,3 +158,15 @@ async def test_a_number_that_is_none_is_refused(listen):
 def test_no_time_at_all_is_refused(name):
     with pytest.raises(ValueError, match=f"need {name} > 0"):
         ReaderOptions(**{name: 0.0})
+
+
+async def test_it_reads_now_and_then_and_ends_when_it_is_cancelled(listen):
+    door = Door(SystemClock(), length=0.01)
+    reading = Reading([await listen(door)], interval=0.01, look_interval=0.01)
+    running = asyncio.create_task(reading.reader.run())
+    async with asyncio.timeout(5.0):
+        while not reading.doors.busy():
+            await asyncio.sleep(0.01)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert running.cancelled()
