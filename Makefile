@@ -30,7 +30,7 @@ demo: triton
 	@$(BIN)/python -m load demo
 
 test: triton lint types layers
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # The platform `kubernetes` against a real API server, where there is one: KUBERNETES_BIN is the folder of its
 # binaries (tests/kubernetes_build.sh makes them, in a quarter of an hour, as root on Debian).

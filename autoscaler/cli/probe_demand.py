@@ -36,6 +36,7 @@ async def _probe_doors(pool: str, options: DemandOptions, place: DoorPlaces, sub
             text = "no sidecar is there now; start one, or mend the name"
             return Finding(Level.WARNING, subject, text)
         reader = DoorReader(pool, doors, finder, options.reader, clock)
+        doors.listed(found, clock.now())
         async with reader.session() as session:
             await reader.read(session)
     finally:

@@ -71,7 +71,6 @@ class DoorReader:
         self._pool, self._doors, self._finder = pool, doors, finder
         self._options, self._clock = options, clock
         self._trouble: dict[str, str] = {}
-        self._looked_at: float | None = None
         self._is_running = False
         self._name = token_hex(8)
 
@@ -79,14 +78,18 @@ class DoorReader:
         """Read for ever, and close what was opened when cancelled."""
         self._is_running = True
         try:
-            async with self.session() as session:
-                due = self._clock.now()
-                while True:
-                    await self.read(session)
-                    due = max(due + self._options.interval, self._clock.now())
-                    await asyncio.sleep(due - self._clock.now())
+            await self.look()
+            async with self.session() as session, asyncio.TaskGroup() as group:
+                group.create_task(self._look_now_and_then(), name=f"looks for doors of {self._pool}")
+                group.create_task(self._read_now_and_then(session), name=f"reads doors of {self._pool}")
         finally:
             await self._finder.close()
+
+    async def look(self) -> None:
+        """Look who is there; if nobody can tell, those that are known stay."""
+        found = await self._finder.look()
+        if found is not None:
+            self._doors.listed(found, self._clock.now())
 
     def session(self) -> aiohttp.ClientSession:
         """Return what doors are asked with."""
@@ -100,14 +103,24 @@ class DoorReader:
         return self._trouble.get(address, "")
 
     async def read(self, session: aiohttp.ClientSession) -> None:
-        """Look who is there if it is time to, and ask everybody once."""
-        now = self._clock.now()
-        if self._looked_at is None or now - self._looked_at >= self._options.look_interval:
-            self._looked_at = now
-            found = await self._finder.look()
-            if found is not None:
-                self._doors.listed(found, self._clock.now())
-        await asyncio.gather(*(self._ask(session, address) for address in self._doors.addresses))
+        """Ask everybody once."""
+        addresses = self._doors.addresses
+        await asyncio.gather(*(self._ask(session, address) for address in addresses))
+        self._trouble = {address: self.trouble(address) for address in addresses}
+
+    async def _look_now_and_then(self) -> None:
+        """Look for ever; beside the reading, for a name server may take its time."""
+        while True:
+            await asyncio.sleep(self._options.look_interval)
+            await self.look()
+
+    async def _read_now_and_then(self, session: aiohttp.ClientSession) -> None:
+        """Read for ever, at even times; a time that is missed is not made up for."""
+        due = self._clock.now()
+        while True:
+            await self.read(session)
+            due = max(due + self._options.interval, self._clock.now())
+            await asyncio.sleep(due - self._clock.now())
 
     async def _ask(self, session: aiohttp.ClientSession, address: str) -> None:
         incarnation, sequence = self._doors.cursor(address)
