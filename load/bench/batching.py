@@ -43,6 +43,9 @@ CASES: dict[str, tuple[str, list[Speed]]] = {
 
 CLIENTS = (1, 16, 48, 96, 160)
 
+IN_TURNS = ("no batching", "ours", "ours, one batch ahead")
+"""Those that are compared while they are idle."""
+
 
 @dataclass(frozen=True)
 class Point:
@@ -111,8 +114,27 @@ async def measure(
     )
 
 
-async def run(speeds: list[Speed], rounds: int, seconds: float, console: Console) -> dict[str, list[Point]]:
-    """Measure every way at every number of clients; return the medians."""
+async def idle_times(urls: Sequence[str], bodies: Sequence[bytes], requests: int) -> list[float]:
+    """Ask one way after the other, one request at a time; return the median response time of each [s]."""
+    times: list[list[float]] = [[] for _ in urls]
+    async with aiohttp.ClientSession() as session:
+        for number in range(requests):
+            for url, own in zip(urls, times, strict=True):
+                sent = time.perf_counter()
+                data = bodies[number % len(bodies)]
+                async with session.post(f"{url}/v2/models/model/infer", data=data) as answer:
+                    await answer.read()
+                own.append(time.perf_counter() - sent)
+    return [median(own) for own in times]
+
+
+Found = dict[str, list[Point]]
+
+
+async def run(
+    speeds: list[Speed], rounds: int, seconds: float, console: Console
+) -> tuple[Found, list[float]]:
+    """Measure every way at every number of clients; return the medians, and those of idle ways in turns."""
     os.sched_setaffinity(0, {OTHER_CORE})
     bodies = [body(speeds, number) for number in range(64)]
     found: dict[str, dict[int, list[Point]]] = {way.name: {n: [] for n in CLIENTS} for way in WAYS}
@@ -137,12 +159,14 @@ async def run(speeds: list[Speed], rounds: int, seconds: float, console: Console
                                 kinds[way.batcher], proxies.get(way.name), bodies, clients, seconds
                             )
                             found[way.name][clients].append(point)
+            turns = [f"http://127.0.0.1:{proxies[name].port}" for name in IN_TURNS]
+            idle = await idle_times(turns, bodies, requests=200)
         finally:
             for proxy in proxies.values():
                 await proxy.stop()
             for kind in kinds.values():
                 await kind.stop()
-    return {name: [_median(points) for points in by.values()] for name, by in found.items()}
+    return {name: [_median(points) for points in by.values()] for name, by in found.items()}, idle
 
 
 def _median(points: Sequence[Point]) -> Point:
@@ -168,7 +192,7 @@ def throughput_at(points: Sequence[Point], p99: float) -> float:
     return best
 
 
-def table(found: dict[str, list[Point]]) -> Table:
+def table(found: Found) -> Table:
     """Return what was measured, a line for each way and number of clients."""
     shown = Table(
         "", "clients", "requests/s", "p50", "p99", "rows a call", "proxy, µs CPU", "bad", box=box.SIMPLE
@@ -188,7 +212,7 @@ def table(found: dict[str, list[Point]]) -> Table:
     return shown
 
 
-def ratios(found: dict[str, list[Point]]) -> Table:
+def ratios(found: Found, idle: Sequence[float]) -> Table:
     """Return how ours stands against the others."""
     peers = [way.name for way in WAYS if way.batcher]
     peer_p99 = found[peers[1]][-2].p99
@@ -204,12 +228,13 @@ def ratios(found: dict[str, list[Point]]) -> Table:
         ways = [max(point.throughput for point in own) / best for own in mine]
         shown.add_row(f"most throughput / {peer}", *(f"{ratio:.2f}" for ratio in ways))
     shown.add_row(
-        "idle: median response time / no batching", *(f"{own[0].p50 / alone[0].p50:.3f}" for own in mine)
+        "idle, one request at a time in turns: median response time / no batching",
+        *(f"{own / idle[0]:.3f}" for own in idle[1:]),
     )
-    for name, peer in (("no batching", alone), ("Triton's batcher, through the proxy", through)):
+    for name, points in (("no batching", alone), ("Triton's batcher, through the proxy", through)):
         shown.add_row(
             f"CPU of the proxy a request, at 96 clients / {name}",
-            *(f"{own[3].cpu_per_request / peer[3].cpu_per_request:.2f}" for own in mine),
+            *(f"{own[3].cpu_per_request / points[3].cpu_per_request:.2f}" for own in mine),
         )
     return shown
 
@@ -230,9 +255,9 @@ def main() -> None:
     for case in arguments.case:
         title, speeds = CASES[case]
         console.print(f"[bold]{title}[/bold]; load of the machine before: {os.getloadavg()[0]:.1f}")
-        found = uvloop.run(run(speeds, arguments.rounds, arguments.seconds, console))
+        found, idle = uvloop.run(run(speeds, arguments.rounds, arguments.seconds, console))
         console.print(table(found))
-        console.print(ratios(found))
+        console.print(ratios(found, idle))
 
 
 if __name__ == "__main__":
