@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from autoscaler.kserve.infer import InferAnswer, InferRequest, OutputAsked
-from autoscaler.kserve.tensor import NotMergeable, Tensor
+from autoscaler.kserve.tensor import IgnoresRows, NotMergeable, Tensor
 
 
 def merge(requests: Sequence[InferRequest]) -> tuple[bytes, int]:
@@ -42,8 +42,10 @@ def split(answer: InferAnswer, requests: Sequence[InferRequest]) -> list[InferAn
 
     Raises
     ------
+    IgnoresRows
+        If the model does not answer row by row.
     NotMergeable
-        If the model does not answer row by row, or without an output that was asked for.
+        If an output that was asked for is missing, or one that is there cannot be cut.
     """
     rows = [request.rows for request in requests]
     total = sum(rows)
@@ -51,7 +53,7 @@ def split(answer: InferAnswer, requests: Sequence[InferRequest]) -> list[InferAn
     for output in answer.outputs:
         output.check()
         if output.shape[0] != total:
-            raise NotMergeable(
+            raise IgnoresRows(
                 f"the model answered {output.shape[0]} rows of {output.name!r} to {total} of its inputs"
             )
         for i, piece in enumerate(output.cut(rows)):

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from autoscaler.kserve.infer import InferAnswer, Scalar
-from autoscaler.kserve.read_http import data_of_json
+from autoscaler.kserve.read_http import UNREADABLE, data_of_json
 from autoscaler.kserve.tensor import Data, NotMergeable, Tensor
 
 
@@ -39,7 +39,7 @@ def read_answer(body: bytes, json_length: int | None) -> InferAnswer:
     text = view if json_length is None else view[:json_length]
     try:
         read = _DECODER.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as bad:
+    except UNREADABLE as bad:
         raise NotMergeable("the answer is none of the protocol") from bad
     tensors, at = [], len(text)
     for output in read.outputs:

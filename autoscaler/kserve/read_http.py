@@ -11,10 +11,25 @@ import msgspec
 import numpy as np
 
 from autoscaler.kserve.infer import InferRequest, OutputAsked, Scalar
-from autoscaler.kserve.tensor import BYTES, NUMPY, STRINGS_MAX, Data, NotMergeable, Tensor, strings_of
+from autoscaler.kserve.tensor import (
+    BYTES,
+    NUMPY,
+    STRINGS_MAX,
+    Data,
+    NotMergeable,
+    Tensor,
+    Unsound,
+    strings_of,
+)
 
 HEADER_LENGTH = "Inference-Header-Content-Length"
 """The header field that says how many bytes of the body are JSON."""
+
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What is no JSON, none of the form that is wanted, or nested too deep."""
+
+_EXTENSION = "Object contains unknown field"
+"""How the parser's complaint begins about what may be an extension of the protocol."""
 
 _NESTED_MAX = 6
 """Data may be nested so deep [lists]."""
@@ -57,8 +72,10 @@ def read_http(model: str, version: str, body: bytes, json_length: int | None) ->
     text = view if json_length is None else view[:json_length]
     try:
         read = _DECODER.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as bad:
-        raise NotMergeable("its JSON is none that is understood here") from bad
+    except UNREADABLE as bad:
+        if str(bad).startswith(_EXTENSION):
+            raise NotMergeable("it has a field that is not known here") from bad
+        raise Unsound("its JSON is none that is understood here") from bad
     parameters = read.parameters
     all_binary = parameters.pop("binary_data_output", False)
     if not isinstance(all_binary, bool):
@@ -112,9 +129,10 @@ def data_of_json(name: str, datatype: str, shape: list[int], text: msgspec.Raw) 
     try:
         if datatype == BYTES:
             return _strings(name, shape, values)
-        array = np.array(values, dtype=NUMPY[datatype])
+        with np.errstate(over="ignore"):  # what is too large for single precision is infinite, as for servers
+            array = np.array(values, dtype=NUMPY[datatype])
     except (ValueError, OverflowError, TypeError) as bad:
-        raise NotMergeable(f"the data of {name!r} does not fit its datatype, or is ragged") from bad
+        raise Unsound(f"the data of {name!r} does not fit its datatype, or is ragged") from bad
     if array.ndim > 1 and array.shape != tuple(shape):
         raise NotMergeable(f"the data of {name!r} is nested otherwise than its shape")
     return array.tobytes()
@@ -146,8 +164,8 @@ def _decode(name: str, text: msgspec.Raw, kind: type) -> Any:
         raise NotMergeable(f"{name!r} has no data, or it is nested too deep")
     try:
         return _DECODERS[kind][depth - 1].decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as bad:
-        raise NotMergeable(f"the data of {name!r} is none of its datatype") from bad
+    except UNREADABLE as bad:
+        raise Unsound(f"the data of {name!r} is none of its datatype") from bad
 
 
 def _strings(name: str, shape: list[int], values: Any) -> bytes:

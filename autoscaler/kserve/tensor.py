@@ -47,7 +47,15 @@ class NotMergeable(Exception):
     """The request, or the answer, is none that can be merged or split; the text says why."""
 
 
-class Malformed(NotMergeable):
+class IgnoresRows(NotMergeable):
+    """The model does not answer row by row, so its requests can never be merged."""
+
+
+class Unsound(NotMergeable):
+    """The request is none of the protocol, or its data is none of its datatype: a mistake of its client."""
+
+
+class Malformed(Unsound):
     """The request contradicts itself, so that no server can serve it.
 
     It is better refused than passed on: of a shape that is larger than its data some servers reserve memory

@@ -26,6 +26,7 @@ from autoscaler.proxy.affinity_key import affinity_key
 from autoscaler.proxy.answers import Refusal, Refused, dropped
 from autoscaler.proxy.attempt import Attempt, Stopped
 from autoscaler.proxy.backpressure import BUSY, FAILED, retry_after
+from autoscaler.proxy.batch.item import is_sound
 from autoscaler.proxy.call import Call, CallBroke
 from autoscaler.proxy.door import Door, Route
 from autoscaler.proxy.grant import Dropped, Grant
@@ -35,6 +36,9 @@ from autoscaler.proxy.shared_call import Unmerged
 from autoscaler.proxy.tenants.tokens import TokenCount, estimate
 from autoscaler.proxy.timing import server_timing
 from autoscaler.proxy.urgency import class_of
+
+_LOOKED_THROUGH = 64 * 1024
+"""A body up to this is looked through when its server failed [bytes]."""
 
 
 class Execution:
@@ -137,15 +141,22 @@ class Execution:
                 self._begin(call, attempt)
                 return call
 
+    def _is_sound(self) -> bool:
+        """Whether a failure is the server's, and not that of a client who sent what nobody can read."""
+        onward, body = self._onward, self._onward.body
+        if not body.complete or body.consumed or body.spooled > _LOOKED_THROUGH:
+            return True
+        return is_sound(onward.method, onward.target, onward.headers.items(), body.held())
+
     def _begin(self, call: Call, attempt: Attempt) -> None:
         """Note whose answer it is, and what it says of the server."""
         self._copy = attempt.copy
-        self._onward.headers.clear()  # it is not sent again; a long answer need not hold them
         if call.status in BUSY:
             self._route.drive.busy(attempt.winner, retry_after(call.headers))
             self._end = CallEnd.INCONCLUSIVE
         elif call.status in FAILED:
-            self._end = CallEnd.SERVER_FAILED
+            self._end = CallEnd.SERVER_FAILED if self._is_sound() else CallEnd.INCONCLUSIVE
+        self._onward.headers.clear()  # it is not sent again; a long answer need not hold them
         if not call.switched:
             call.when_received(partial(self._release, Outcome.COMPLETED))
 

@@ -11,6 +11,7 @@ from autoscaler.kserve.tensor import Tensor
 from autoscaler.proxy.batch.options import BatchingOptions
 from tests.fakes.batching import Describer, World, body, numbers, rows_of, same, world
 from tests.fakes.client import Client
+from tests.fakes.upstream import Received, Upstream, UpstreamWire, says
 
 
 async def answers(*clients: Client) -> list[list[int]]:
@@ -335,3 +336,42 @@ async def test_t9_a_shape_that_is_larger_than_its_data_is_refused_before_a_serve
         assert "its data is shorter" in json.loads(answer.body)["error"]
         it.server.go()
         assert await answers(first) == [[0]]
+
+
+async def test_an_output_that_there_is_not_concerns_who_asked_for_it_and_merging_goes_on():
+    def named(request):
+        return 400 if any(output.name == "nope" for output in request.outputs) else same(request)
+
+    async with world(named) as it:
+        await it.occupy()
+        good, other, bad = await it.wait(body(1), body(2), body(3, outputs=[{"name": "nope"}]))
+        it.server.go(5)
+        assert await answers(good, other) == [[1], [2]]
+        assert (await bad.answer("POST")).status == 400
+        assert it.batching.rows_per_call == 8
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [b'{"inputs":[', body(1, id=5), body(1).replace(b"[1]", b"[1.5]"), b"[" * 5000],
+    ids=["JSON that is none", "a numeric id", "a fraction for an integer", "lists in lists in lists"],
+)
+async def test_a_mistake_of_a_client_to_which_a_server_says_500_ejects_no_replica(mistake):
+    async def script(wire: UpstreamWire, received: Received) -> None:
+        wire.send_head("Content-Length: 2", status="500 No")
+        wire.send(b"{}")
+
+    async with world() as it:
+        second = Upstream(says())
+        async with second:
+            it.proxy.drive.replica_ready(second.replica())
+            it.server.upstream.script = second.script = script
+            for _ in range(8):
+                client = await it.send(mistake)
+                assert (await client.answer("POST")).status == 500
+            assert it.proxy.drive.replicas_ejected == 0
+            for _ in range(8):
+                client = await it.send(body(1))
+                assert (await client.answer("POST")).status == 500
+            assert it.proxy.drive.replicas_ejected == 1
+            it.proxy.drive.replica_lost(second.replica().id)

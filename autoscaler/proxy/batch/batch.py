@@ -21,7 +21,7 @@ from autoscaler.kserve.infer import InferAnswer
 from autoscaler.kserve.merge import merge, split
 from autoscaler.kserve.read_answer import read_answer
 from autoscaler.kserve.read_http import HEADER_LENGTH
-from autoscaler.kserve.tensor import NotMergeable
+from autoscaler.kserve.tensor import IgnoresRows, NotMergeable
 from autoscaler.kserve.write_http import all_have_form
 from autoscaler.ports import Clock
 from autoscaler.proxy.backpressure import BUSY, retry_after
@@ -112,8 +112,10 @@ class Batch:
         answer = await self._ask(first, members)
         try:
             parts = split(answer, asked)
-        except NotMergeable as why:
+        except IgnoresRows as why:
             self._means.never_merge(first.item.asked.model, first.item.asked.version, str(why))
+            raise Unmerged from why
+        except NotMergeable as why:
             raise Unmerged from why
         if self._means.check.is_due():
             alone = await self._ask(first, [first])

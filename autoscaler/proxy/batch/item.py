@@ -13,7 +13,7 @@ from autoscaler.domain import Mergeable
 from autoscaler.kserve.grpc_form import read_grpc, write_grpc
 from autoscaler.kserve.infer import InferAnswer, InferRequest
 from autoscaler.kserve.read_http import HEADER_LENGTH, read_http
-from autoscaler.kserve.tensor import NotMergeable
+from autoscaler.kserve.tensor import NotMergeable, Unsound
 from autoscaler.kserve.write_http import has_form, write_http
 from autoscaler.proxy.shared_call import Part
 
@@ -116,6 +116,23 @@ def json_length(headers: Iterable[tuple[str, str]]) -> int | None:
             case "content-encoding" if value.lower() != "identity":
                 raise NotMergeable("its body is compressed")
     return length
+
+
+def is_sound(method: str, target: str, headers: Iterable[tuple[str, str]], body: bytes) -> bool:
+    """Whether a failure to serve a request is the server's: it has no mistake that is known here.
+
+    Triton answers 500 to some mistakes of clients: JSON that is none, or values of another datatype.
+    """
+    at = model_at(method, target)
+    if at is None:
+        return True
+    try:
+        read_item(at, body, json_length(headers))
+    except Unsound:
+        return False
+    except NotMergeable:
+        return True
+    return True
 
 
 def http_item(at: ModelName, asked: InferRequest, headers: Iterable[tuple[str, str]]) -> Item:
