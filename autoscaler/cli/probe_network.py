@@ -93,7 +93,10 @@ def _asked(pool: PoolSettings) -> str:
             return "ServerReady over gRPC was not answered with yes; start it, or set server.grpc_port"
         case "triton":
             of_model = f" and /v2/models/{pool.server.model}/ready" if pool.server.model else ""
-            return f"no 2xx from GET /v2/health/ready{of_model}; start it, or set server.kind"
+            remedy = "start it, or set server.kind"
+            if pool.server.load_model:
+                remedy += "; a model that is not loaded yet is, once the program runs"
+            return f"no 2xx from GET /v2/health/ready{of_model}; {remedy}"
         case "openai":
             of_model = f", or {pool.server.model} is not in /v1/models" if pool.server.model else ""
             return f"no 2xx from GET /health{of_model}; start it, or set server.kind"

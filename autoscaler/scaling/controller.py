@@ -77,6 +77,7 @@ class Controller:
         self._last_step: float | None = None
         self._last_arrival: float | None = None
         self._desired = 0
+        self._ordered = 0
 
     def warm(self, history: NDArray[np.float64], interval: float, end_wall_time: float) -> None:
         """Learn from before the start.
@@ -123,7 +124,7 @@ class Controller:
         wanted = replace(wanted, lost=wanted.lost and not supply.late)
         decision = decide(wanted, counted, self._objective, self._policy, numbers)
         decision = self._within_limits(decision, observation, fleet, supply, now)
-        self._desired = decision.desired
+        self._desired, self._ordered = decision.desired, fleet.ordered
         return self._with_outlook(decision, fleet.slots_per_replica)
 
     def refit_due(self, now: float) -> Callable[[], Fitted] | None:
@@ -163,7 +164,7 @@ class Controller:
             busy=observation.busy_slots_mean + observation.queue_depth,
             idle=idle,
             service_known=estimate.service_known,
-            lost=fleet.ordered < self._desired,
+            lost=fleet.ordered < min(self._desired, self._ordered),  # not what nobody carried out
             blind=observation.is_partial,
             binding_up=ahead.binding,
             binding_down=throughout.binding,

@@ -202,3 +202,17 @@ def test_f4_without_any_sight_of_the_demand_the_fleet_is_never_fewer_than_it_mus
     assert controller.step(None, empty, 10.0).desired == 2
     there = replace(empty, ready=3)
     assert controller.step(None, there, 20.0) == Hold(3, Reason.METRICS_LOST, Binding.NONE)
+
+
+def test_what_nobody_carries_out_is_not_lost():
+    """Recommendations for two servers of somebody else's: the demand asks for more, and says so each time."""
+    controller = Controller(RELAXED, DecisionPolicy(replicas_max=20))
+    fleet = Fleet(2, 0, 0, 1, 30.0, 40.0)
+    reasons = []
+    for tick in range(1, 8):
+        observation = Observation(10.0, 60, 20, 20.0, 30.0, 2.0, 40, 38, 9.0, 1e9 + 10.0 * tick)
+        reasons.append(controller.step(observation, fleet, 10.0 * tick).reason)
+    assert Reason.DEMAND_RISES in reasons
+    assert Reason.REPLICAS_LOST not in reasons
+    last = controller.step(replace(observation, wall_time=1e9 + 80.0), replace(fleet, ready=1), 80.0)
+    assert last.reason is Reason.REPLICAS_LOST

@@ -189,7 +189,7 @@ class Triton:
 
     async def _load_unless_there(self, url: str, model: str) -> None:
         if (await self.index(url)).get(model) not in _HERE_OR_COMING:
-            log.info("model is loaded", url=url, model=model)
+            log.info("loading a model", url=url, model=model)
             reason = await self.load(url, model)
             if reason is not None:
                 log.warning("model could not be loaded", url=url, model=model, reason=reason)
