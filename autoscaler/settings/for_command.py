@@ -8,8 +8,13 @@ controller  decides on what others measure: each of its pools says where (`deman
 from typing import Literal
 
 from autoscaler.settings.document import Document, KeyPath
+from autoscaler.settings.value_at import value_at
 
 Command = Literal["run", "sidecar", "controller"]
+
+
+_CONTROL_INTERVAL_MIN = 2.0
+"""Sidecars tell of whole seconds: a shorter interval of a controller would hold one of them or none [s]."""
 
 
 def note_for_command(document: Document, command: Command) -> None:
@@ -26,6 +31,10 @@ def note_for_command(document: Document, command: Command) -> None:
         if command != "controller" and named not in (None, "none"):
             fault = f"got {named}, and `autoscaler {command}` has nobody to lead"
             document.note(("leadership", key), fault, "", "remove it, or use `autoscaler controller`")
+    interval = value_at(document, ("control_interval",))
+    if command == "controller" and interval is not None and interval < _CONTROL_INTERVAL_MIN:
+        allowed = f"{_CONTROL_INTERVAL_MIN:g}s or more, for sidecars tell of whole seconds"
+        document.note(("control_interval",), f"got {interval:g}s", allowed, "raise it; 10s suits most")
     if command == "sidecar" and document.at(("tenants", "keys_file")) is not None:
         remedy = "check keys in front of the sidecars and name tenants.header, or use `autoscaler run`"
         document.note(("tenants", "keys_file"), "got a file, which a sidecar does not read", "", remedy)
