@@ -58,6 +58,7 @@ class Pool:
         self._observer = IntervalObserver(clock.now())
         self.waits = WaitsWindow()
         self.tokens = TokenWindow(clock.now())
+        read = [self.tokens] if settings.route.reads_tokens else []
         self.metrics = metrics.for_pool(settings.name)
         self._server = model_server(settings.server, settings.route.tls, grpc_tls=settings.grpc_tls)
         self.platform = make_platform(settings.platform, self._server, clock)
@@ -67,7 +68,7 @@ class Pool:
             settings.name,
             Dispatcher(settings.queue, settings.dispatch),
             clock,
-            listeners=[self._observer, self.waits, self.tokens, self.metrics, *woken],
+            listeners=[self._observer, self.waits, *read, self.metrics, *woken],
             merger=self.batching,
         )
         self._fleet = self._with_slots()

@@ -82,10 +82,9 @@ class AccessLine:
     grpc_status: str = ""
     """Name of the code that a call over gRPC ended with; empty for HTTP."""
 
-    @property
-    def went_well(self) -> bool:
-        """Whether it is one of those of which a sample is enough."""
-        return self.status < 400
+
+_WENT_WRONG = 400
+"""From this status on every request is noted."""
 
 
 class _File(RotatingFileHandler):
@@ -123,9 +122,15 @@ class AccessLog:
         """Whether anything is written at all."""
         return self._thread is not None
 
+    def wants(self, status: int) -> bool:
+        """Whether a request that ended with this HTTP status shall be noted: of good ones a sample is."""
+        if self._thread is None:
+            return False
+        return status >= _WENT_WRONG or self._random.random() < self._options.sample
+
     def note(self, line: AccessLine) -> None:
-        """Write the line, or leave it out; returns at once."""
-        if self._thread is None or (line.went_well and self._random.random() >= self._options.sample):
+        """Write the line of a request that is wanted, unless there are too many; returns at once."""
+        if self._thread is None:
             return
         if not self._may_write(line.time):
             self._left_out += 1

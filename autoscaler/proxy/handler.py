@@ -53,7 +53,7 @@ class Handler:
             return response
         finally:
             door.leave(handling)
-            if door.access_log.is_on:
+            if door.access_log.wants(status):
                 door.access_log.note(handling.line(status))
 
 

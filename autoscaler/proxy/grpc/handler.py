@@ -58,7 +58,9 @@ class Handler(grpc.GenericRpcHandler):
         finally:
             front.leave(handling)
             if front.access_log.is_on:
-                front.access_log.note(handling.line())
+                line = handling.line()
+                if front.access_log.wants(line.status):
+                    front.access_log.note(line)
 
 
 class Handling(Conversation):
