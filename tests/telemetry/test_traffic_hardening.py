@@ -36,8 +36,8 @@ def saved(path: Path, content: bytes) -> Path:
         b"\xef\xbb\xbf" + TEXT.encode(),
         TEXT.encode("utf-16"),
         b"\n\n# made by hand\n" + TEXT.encode() + b"\n  \n",
-        gzip.compress(TEXT.encode()),
-        gzip.compress(TEXT[:30].encode()) + gzip.compress(TEXT[30:].encode()),
+        gzip.compress(TEXT.encode(), mtime=0),
+        gzip.compress(TEXT[:30].encode(), mtime=0) + gzip.compress(TEXT[30:].encode(), mtime=0),
         bz2.compress(TEXT.encode()),
         lzma.compress(TEXT.encode()),
     ],
@@ -89,8 +89,8 @@ def database(path: Path) -> bytes:
         (b"[" * 100_000, "f: is no JSON that can be read"),
         (b"timestamp,duration_s\n", "f: has a header, and nothing below it"),
         (b"start_s,requests\n", "f: has a header, and nothing below it"),
-        (gzip.compress(TEXT.encode())[:-6], "f: cannot be read: .*; is it whole?"),
-        (gzip.compress(TEXT.encode())[:14] + b"\xff" * 40, "f: cannot be read: .*; is it whole?"),
+        (gzip.compress(TEXT.encode(), mtime=0)[:-6], "f: cannot be read: .*; is it whole?"),
+        (gzip.compress(TEXT.encode(), mtime=0)[:14] + b"\xff" * 40, "f: cannot be read: .*; is it whole?"),
     ],
 )
 def test_what_is_no_traffic_is_refused_with_a_reason(tmp_path, content, complaint):
