@@ -26,7 +26,6 @@ from autoscaler.proxy.affinity_key import affinity_key
 from autoscaler.proxy.answers import Refusal, Refused, dropped
 from autoscaler.proxy.attempt import Attempt, Stopped
 from autoscaler.proxy.backpressure import BUSY, FAILED, retry_after
-from autoscaler.proxy.batch.item import is_sound
 from autoscaler.proxy.call import Call, CallBroke
 from autoscaler.proxy.door import Door, Route
 from autoscaler.proxy.grant import Dropped, Grant
@@ -146,6 +145,8 @@ class Execution:
         onward, body = self._onward, self._onward.body
         if not body.complete or body.consumed or body.spooled > _LOOKED_THROUGH:
             return True
+        from autoscaler.proxy.batch.item import is_sound  # noqa: PLC0415 (NumPy, which a small sidecar does without)
+
         return is_sound(onward.method, onward.target, onward.headers.items(), body.held())
 
     def _begin(self, call: Call, attempt: Attempt) -> None:

@@ -13,8 +13,8 @@ from autoscaler.settings.value_at import value_at
 Command = Literal["run", "sidecar", "controller"]
 
 
-_CONTROL_INTERVAL_MIN = 2.0
-"""Sidecars tell of whole seconds: a shorter interval of a controller would hold one of them or none [s]."""
+_CONTROL_INTERVAL_MIN = 1.0
+"""Sidecars tell of whole seconds, so that a shorter interval of a controller would often hold none [s]."""
 
 
 def note_for_command(document: Document, command: Command) -> None:
