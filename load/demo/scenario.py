@@ -109,7 +109,8 @@ class Scenario:
             "drain": {"max": "5s"},
             "pools": {
                 POOL: {
-                    "server": {"kind": "triton", "model": "embed"}
+                    # The emulated accelerator takes one sentence at a time, and as long for thirty as for one.
+                    "server": {"kind": "triton", "model": "embed", "batching": "off"}
                     if self.server == "triton"
                     else {"kind": "plain_http", "ready_path": "/healthz"},
                     "slots_per_replica": 1,
