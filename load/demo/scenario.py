@@ -109,7 +109,7 @@ class Scenario:
             "drain": {"max": "5s"},
             "pools": {
                 POOL: {
-                    # The emulated accelerator takes as long for thirty sentences as for one: nothing is merged.
+                    # Nothing is merged: the emulated accelerator takes as long for thirty as for one.
                     "server": {"kind": "triton", "model": "embed", "batching": "off"}
                     if self.server == "triton"
                     else {"kind": "plain_http", "ready_path": "/healthz"},
