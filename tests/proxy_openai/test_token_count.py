@@ -186,6 +186,11 @@ def test_each_text_counts_once_whatever_stands_between_and_however_events_come_t
     assert read(*pieces)._deltas == sum(KINDS[each] for each in events)
 
 
+def test_a_text_that_looks_like_data_does_not_hide_a_second_choice():
+    two = event(choices=[{"index": 0, "delta": {"content": "a"}}, {"index": 1, "delta": {"content": "b"}}])
+    assert read(two + chunk({"content": ' "content":"x" data: '}), two)._deltas == 5
+
+
 def test_what_is_held_of_a_stream_does_not_grow_with_it():
     tokens = read(*[b'{"usage": {"prompt_tokens": 1}, "data": "', *[b"x" * 65536] * 20, b'"}'])
     events = read(b"data: ", *[b"x" * 65536] * 20)

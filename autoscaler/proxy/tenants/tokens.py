@@ -48,6 +48,10 @@ def estimate(text_bytes: int) -> float:
     return text_bytes / _BYTES_PER_TOKEN
 
 
+_EVENT_LINE = re.compile(rb"(?:^|[\n\r])data:")
+"""Data at the beginning of a line; in the text of a delta the same letters mean nothing."""
+
+
 class TokenCount:
     """Reads along with one answer.
 
@@ -77,7 +81,7 @@ class TokenCount:
         delta = self._delta
         if delta and piece.find(b"\n") == len(piece) - 2 and piece[-1] == _LINE_END and not self._rest:
             at = piece.find(delta)
-            if at >= 0 and piece[at + len(delta)] != _QUOTE:
+            if at >= 0 and piece[at + len(delta)] != _QUOTE and piece.find(delta, at + 1) < 0:
                 self._deltas += 1
                 self._last_at = self._now()
                 if _USAGE_NAME in piece:
@@ -149,7 +153,7 @@ class TokenCount:
             if not self._deltas:
                 self._first_at = self._last_at
             self._deltas += len(deltas)
-            self._delta = deltas[-1][:-1] if len(deltas) == piece.count(_EVENT) else b""
+            self._delta = deltas[-1][:-1] if len(deltas) == len(_EVENT_LINE.findall(piece)) else b""
         elif not self._deltas:
             self._events += piece.count(_EVENT)
         if _USAGE_NAME in piece:
