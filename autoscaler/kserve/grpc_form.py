@@ -5,12 +5,12 @@ Tensors come as raw bytes, all of them, or as typed values, all of them; answers
 
 from typing import Any
 
-import numpy as np
 from google.protobuf.message import DecodeError
 
 from autoscaler.kserve.infer import InferAnswer, InferRequest, OutputAsked, Scalar
+from autoscaler.kserve.layout import BYTES, strings_to_wire, to_wire
 from autoscaler.kserve.messages import ModelInferRequest, ModelInferResponse, add_parameter, value_of
-from autoscaler.kserve.tensor import BYTES, NUMPY, NotMergeable, Tensor, strings_of
+from autoscaler.kserve.tensor import NotMergeable, Tensor
 
 _CONTENTS = {
     "BOOL": "bool_contents",
@@ -75,9 +75,9 @@ def _typed(one: Any) -> bytes:
         raise NotMergeable(f"the input {one.name!r} has no contents of its datatype, or others too")
     values = getattr(one.contents, field)
     if one.datatype == BYTES:
-        return strings_of(values)
+        return strings_to_wire(values)
     try:
-        return np.array(values, dtype=NUMPY[one.datatype]).tobytes()
+        return to_wire(one.datatype, values)
     except OverflowError as bad:
         raise NotMergeable(f"the input {one.name!r} holds what does not fit its datatype") from bad
 

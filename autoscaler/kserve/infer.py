@@ -74,6 +74,13 @@ class InferRequest:
         """How many rows each of its inputs has [1]."""
         return self.inputs[0].shape[0]
 
+    @property
+    def wants_json(self) -> bool:
+        """Whether an output is wanted as numbers or text, not as bytes."""
+        if not self.outputs:
+            return not self.all_binary
+        return not all(output.is_binary for output in self.outputs)
+
     def bucket(self) -> tuple[object, ...]:
         """Return what it must share with others to be merged with them."""
         return (

@@ -5,8 +5,9 @@ from typing import Any
 import msgspec
 
 from autoscaler.kserve.infer import InferAnswer, Scalar
+from autoscaler.kserve.layout import Data
 from autoscaler.kserve.read_http import UNREADABLE, data_of_json
-from autoscaler.kserve.tensor import Data, NotMergeable, Tensor
+from autoscaler.kserve.tensor import NotMergeable, Tensor
 
 
 class _Output(msgspec.Struct):

@@ -5,22 +5,15 @@ Only what is understood in full is taken: an unknown field, or a parameter that 
 a value which does not fit is left for the server to refuse.
 """
 
+from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from autoscaler.kserve.infer import InferRequest, OutputAsked, Scalar
-from autoscaler.kserve.tensor import (
-    BYTES,
-    NUMPY,
-    STRINGS_MAX,
-    Data,
-    NotMergeable,
-    Tensor,
-    Unsound,
-    strings_of,
-)
+from autoscaler.kserve.layout import BYTES, FORMATS, Data, strings_to_wire, to_wire
+from autoscaler.kserve.tensor import STRINGS_MAX, NotMergeable, Tensor, Unsound
 
 HEADER_LENGTH = "Inference-Header-Content-Length"
 """The header field that says how many bytes of the body are JSON."""
@@ -126,21 +119,21 @@ def data_of_json(name: str, datatype: str, shape: list[int], text: msgspec.Raw) 
     if kind is None:
         raise NotMergeable(f"{datatype} has no form in JSON")
     values = _decode(name, text, kind)
+    if datatype == BYTES:
+        return _strings(name, shape, values)
     try:
-        if datatype == BYTES:
-            return _strings(name, shape, values)
-        with np.errstate(over="ignore"):  # what is too large for single precision is infinite, as for servers
-            array = np.array(values, dtype=NUMPY[datatype])
-    except (ValueError, OverflowError, TypeError) as bad:
+        flat, nested = _flat(values)
+        data = to_wire(datatype, flat)
+    except (_Ragged, OverflowError) as bad:
         raise Unsound(f"the data of {name!r} does not fit its datatype, or is ragged") from bad
-    if array.ndim > 1 and array.shape != tuple(shape):
+    if len(nested) > 1 and nested != shape:
         raise NotMergeable(f"the data of {name!r} is nested otherwise than its shape")
-    return array.tobytes()
+    return data
 
 
 _KINDS: dict[str, type] = {
-    name: bool if kind.kind == "b" else float if kind.kind == "f" else int
-    for name, kind in NUMPY.items()
+    name: bool if code == "?" else float if code in "fd" else int
+    for name, code in FORMATS.items()
     if name != "FP16"
 } | {BYTES: str}
 
@@ -168,11 +161,26 @@ def _decode(name: str, text: msgspec.Raw, kind: type) -> Any:
         raise Unsound(f"the data of {name!r} is none of its datatype") from bad
 
 
+class _Ragged(Exception):
+    """Lists at one depth differ in length."""
+
+
+def _flat(values: Sequence[Any]) -> tuple[Sequence[Any], list[int]]:
+    """Return the values of nested lists, one after the other, and how long the lists at each depth are."""
+    lengths = [len(values)]
+    while values and type(values[0]) is list:
+        if len(set(map(len, values))) > 1:
+            raise _Ragged
+        lengths.append(len(values[0]))
+        values = tuple(chain.from_iterable(values))
+    return values, lengths
+
+
 def _strings(name: str, shape: list[int], values: Any) -> bytes:
-    array = np.array(values, dtype=object)
-    if array.size > STRINGS_MAX or (array.ndim > 1 and array.shape != tuple(shape)):
-        raise NotMergeable(f"{name!r} holds too many strings, or is nested otherwise than its shape")
     try:
-        return strings_of([value.encode() for value in array.ravel()])
-    except (UnicodeEncodeError, AttributeError) as bad:
-        raise NotMergeable(f"{name!r} holds what is no text") from bad
+        flat, nested = _flat(values)
+        if len(flat) > STRINGS_MAX or (len(nested) > 1 and nested != shape):
+            raise NotMergeable(f"{name!r} holds too many strings, or is nested otherwise than its shape")
+        return strings_to_wire([value.encode() for value in flat])
+    except (UnicodeEncodeError, _Ragged) as bad:
+        raise NotMergeable(f"{name!r} holds what is no text, or is ragged") from bad

@@ -1,46 +1,20 @@
 """A tensor in the layout of the wire: row-major, little-endian, one after the other.
 
-Strings (BYTES) are each preceded by their length in four bytes. A *row* is what belongs to one index of the
-first dimension, the one that batches grow along.
+A *row* is what belongs to one index of the first dimension, the one that batches grow along.
 """
 
 from collections.abc import Sequence
 from itertools import accumulate
 from math import prod
-from struct import Struct, error
-
-import numpy as np
+from struct import error
 
 from autoscaler.domain.value import value
-
-Data = bytes | memoryview
-
-NUMPY = {
-    "BOOL": np.dtype("?"),
-    "UINT8": np.dtype("<u1"),
-    "UINT16": np.dtype("<u2"),
-    "UINT32": np.dtype("<u4"),
-    "UINT64": np.dtype("<u8"),
-    "INT8": np.dtype("<i1"),
-    "INT16": np.dtype("<i2"),
-    "INT32": np.dtype("<i4"),
-    "INT64": np.dtype("<i8"),
-    "FP16": np.dtype("<f2"),
-    "FP32": np.dtype("<f4"),
-    "FP64": np.dtype("<f8"),
-}
-"""Datatypes of the protocol that NumPy has too."""
-
-_SIZES = {name: kind.itemsize for name, kind in NUMPY.items()} | {"BF16": 2}
-
-BYTES = "BYTES"
+from autoscaler.kserve.layout import BYTES, LENGTH, SIZES, Data
 
 STRINGS_MAX = 4096
 """A tensor of more strings is not cut [1]: each has to be looked at."""
 
 _DIMENSION_MAX = 2**31 - 1
-
-_LENGTH = Struct("<I")
 
 
 class NotMergeable(Exception):
@@ -79,7 +53,7 @@ class Tensor:
 
     def check(self) -> None:
         """Raise NotMergeable unless datatype, shape and data fit together and there is something in it."""
-        size = _SIZES.get(self.datatype, _LENGTH.size)
+        size = SIZES.get(self.datatype, LENGTH.size)
         if min(self.shape, default=0) >= 0 and len(self.data) < self.elements * size:
             raise Malformed(
                 f"the shape of the input {self.name!r}, {list(self.shape)}, says {self.elements} values, and "
@@ -90,7 +64,7 @@ class Tensor:
         if self.datatype == BYTES:
             self._row_ends()
             return
-        if self.datatype not in _SIZES:
+        if self.datatype not in SIZES:
             raise NotMergeable(f"the datatype of {self.name!r} is unknown")
         if len(self.data) != self.elements * size:
             raise NotMergeable(f"the data of {self.name!r} is not as long as its shape says")
@@ -103,7 +77,7 @@ class Tensor:
             ends = [0, *self._row_ends()]
             places = [ends[bound] for bound in bounds]
         else:
-            row = prod(self.shape[1:]) * _SIZES[self.datatype]
+            row = prod(self.shape[1:]) * SIZES[self.datatype]
             places = [bound * row for bound in bounds]
         rest = self.shape[1:]
         return [
@@ -115,8 +89,8 @@ class Tensor:
         """Return the values of a tensor of strings, in order."""
         data, found, at = memoryview(self.data), [], 0
         for _ in range(self.elements):
-            begin = at + _LENGTH.size
-            at = begin + _LENGTH.unpack_from(data, at)[0]
+            begin = at + LENGTH.size
+            at = begin + LENGTH.unpack_from(data, at)[0]
             found.append(bytes(data[begin:at]))
         return found
 
@@ -129,15 +103,10 @@ class Tensor:
         try:
             for _ in range(self.shape[0]):
                 for _ in range(each):
-                    at += _LENGTH.size + _LENGTH.unpack_from(data, at)[0]
+                    at += LENGTH.size + LENGTH.unpack_from(data, at)[0]
                 ends.append(at)
         except error:
             at = -1
         if at != len(data):
             raise NotMergeable(f"the strings of {self.name!r} are not as long as they say")
         return ends
-
-
-def strings_of(values: Sequence[bytes]) -> bytes:
-    """Return strings in the layout of the wire."""
-    return b"".join([part for value in values for part in (_LENGTH.pack(len(value)), value)])

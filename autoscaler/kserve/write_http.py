@@ -1,21 +1,21 @@
 """Writes one client's answer as HTTP has it: each output as that client asked, as numbers or as bytes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from autoscaler.kserve.infer import InferAnswer, InferRequest
+from autoscaler.kserve.layout import BYTES, FORMATS, all_finite, from_wire
 from autoscaler.kserve.read_http import HEADER_LENGTH
-from autoscaler.kserve.tensor import BYTES, NUMPY, Tensor
+from autoscaler.kserve.tensor import Tensor
 
 _ENCODER = msgspec.json.Encoder()
 
 
-def all_have_form(answer: InferAnswer) -> bool:
-    """Whether every output can be written as numbers or text in JSON, and every part of it."""
-    return all(_has_form(tensor) for tensor in answer.outputs)
+def all_have_form(answer: InferAnswer, requests: Iterable[InferRequest]) -> bool:
+    """Whether every output, and so every part of it, can be written in JSON; or none is wanted so."""
+    return not any(request.wants_json for request in requests) or all(map(_has_form, answer.outputs))
 
 
 def has_form(answer: InferAnswer, request: InferRequest) -> bool:
@@ -56,10 +56,9 @@ def _binary(request: InferRequest) -> dict[str, bool]:
 def _has_form(tensor: Tensor) -> bool:
     if tensor.datatype == BYTES:
         return all(_is_text(value) for value in tensor.strings())
-    kind = NUMPY.get(tensor.datatype)
-    if kind is None or tensor.datatype == "FP16":
-        return False
-    return kind.kind != "f" or bool(np.isfinite(np.frombuffer(tensor.data, kind)).all())
+    if tensor.datatype in ("FP32", "FP64"):
+        return all_finite(tensor.datatype, tensor.data)
+    return tensor.datatype in FORMATS and tensor.datatype != "FP16"
 
 
 def _is_text(value: bytes) -> bool:
@@ -73,4 +72,4 @@ def _is_text(value: bytes) -> bool:
 def _numbers(tensor: Tensor) -> Any:
     if tensor.datatype == BYTES:
         return [value.decode() for value in tensor.strings()]
-    return np.frombuffer(tensor.data, NUMPY[tensor.datatype]).tolist()
+    return from_wire(tensor.datatype, tensor.data)

@@ -10,11 +10,12 @@ from tritonclient import http as of_http
 
 from autoscaler.kserve.grpc_form import read_grpc, write_grpc
 from autoscaler.kserve.infer import InferAnswer, InferRequest, OutputAsked
+from autoscaler.kserve.layout import strings_to_wire
 from autoscaler.kserve.merge import merge, split
 from autoscaler.kserve.read_answer import read_answer
 from autoscaler.kserve.read_http import HEADER_LENGTH, read_http
-from autoscaler.kserve.tensor import NotMergeable, Tensor, strings_of
-from autoscaler.kserve.write_http import has_form, write_http
+from autoscaler.kserve.tensor import NotMergeable, Tensor
+from autoscaler.kserve.write_http import all_have_form, has_form, write_http
 from tests.kserve.tensors import Item, batches, grpc_message, http_body
 
 
@@ -109,6 +110,8 @@ ALONE = {
     "a number that does not fit": with_input(datatype="INT8", data=[1, 200]),
     "ragged data": with_input(shape=[2, 2], data=[[1, 2], [3]]),
     "data nested otherwise than the shape": with_input(shape=[4, 1], data=[[1, 2], [3, 4]]),
+    "ragged text": with_input(datatype="BYTES", shape=[2, 2], data=[["a", "b"], ["c"]]),
+    "text nested otherwise than the shape": with_input(datatype="BYTES", shape=[2, 1], data=[["a", "b"]]),
     "half precision in JSON": with_input(datatype="FP16", data=[1.0, 2.0]),
     "an unknown datatype": with_input(datatype="FP8"),
     "no data": with_input(data=None),
@@ -214,7 +217,7 @@ def test_a_missing_output_is_found_out():
 
 
 def test_strings_are_cut_where_they_end():  # A13
-    strings = Tensor("y", "BYTES", (2, 1), strings_of([b"a", b"bb"]))
+    strings = Tensor("y", "BYTES", (2, 1), strings_to_wire([b"a", b"bb"]))
     asks = InferRequest("m", "", (tensor("x", 1),), (OutputAsked("y"),))
     one, other = split(InferAnswer("m", "1", (strings,)), [asks, asks])
     assert (one.outputs[0].strings(), other.outputs[0].strings()) == ([b"a"], [b"bb"])
@@ -226,19 +229,27 @@ def test_strings_that_lie_about_their_length_go_alone(data):
         Tensor("x", "BYTES", (1,), data).check()
 
 
+BINARY = {"parameters": {"binary_data": True}}
+
+
 @pytest.mark.parametrize(
     "output",
     [
         Tensor("y", "FP16", (1, 1), b"\0\0"),
         Tensor("y", "BF16", (1, 1), b"\0\0"),
         Tensor("y", "FP32", (1, 1), np.array([np.nan], "f4").tobytes()),
-        Tensor("y", "BYTES", (1, 1), strings_of([b"\xff"])),
+        Tensor("y", "BYTES", (1, 1), strings_to_wire([b"\xff"])),
     ],
 )
 def test_what_has_no_form_in_json_is_left_to_the_server(output):
     answer = InferAnswer("m", "1", (output,))
+    in_bytes = json_request(parameters={"binary_data_output": True})
+    over_grpc = read_grpc(grpc_message(Item(np.ones((1, 1), "f2"), "grpc")))
     assert not has_form(answer, json_request())
-    assert has_form(answer, json_request(parameters={"binary_data_output": True}))
+    assert not all_have_form(answer, [in_bytes, json_request()])
+    for asked in (in_bytes, over_grpc, json_request(outputs=[{"name": "y", **BINARY}])):
+        assert has_form(answer, asked)
+        assert all_have_form(answer, [asked, in_bytes])
 
 
 def test_an_answer_in_numbers_is_read_too():

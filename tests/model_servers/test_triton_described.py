@@ -214,6 +214,7 @@ METADATA = """{"name": "m", "versions": ["1"], "platform": "x",
     [
         ({"/v2/models/m": (200, METADATA)}, (-1, 3)),  # a server without configurations
         ({"/v2/models/m": (200, METADATA), "/v2/models/m/config": (200, "<html>")}, (-1, 3)),
+        ({"/v2/models/m": (200, METADATA.replace('"x"', "null").replace("[]", "null"))}, (-1, 3)),
         ({"/v2/models/m/config": (200, '{"max_batch_size": "many"}')}, None),
         ({"/v2/models/m/config": (200, "[]")}, None),
         ({"/v2/models/m/config": (200, '{"input": 3}'), "/v2/models/m": (200, "7")}, None),

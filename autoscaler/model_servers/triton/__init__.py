@@ -2,7 +2,8 @@
 
 server.py       the questions, and what the answers mean to us
 described.py    answers as descriptions and slots
-over_http.py, over_grpc.py    two ways to ask        messages.py    what is asked and answered
+messages.py     what is asked and answered     wire.py       how gRPC carries it
+over_http.py, over_grpc.py    two ways to ask
 """
 
 from autoscaler.model_servers.triton.server import Triton

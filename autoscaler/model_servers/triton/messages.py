@@ -1,76 +1,195 @@
-"""The messages of KServe v2 and Triton that describe models, by the names and numbers of their fields.
+"""The messages of KServe v2 and Triton that describe models, as values.
 
-Over gRPC they are sent in binary, over HTTP as JSON of the same messages; here is one form for both. Fields
-that nothing here reads are left out: a protobuf message keeps them unread, and JSON is told to.
+Over HTTP they are JSON of this form; over gRPC `wire` knows their numbers. Fields that nothing here reads are
+left out, and what a server does not say of the others is their default.
 
 Source: `grpc_service.proto` and `model_config.proto`, package `inference`.
 """
 
-from typing import Any
+import msgspec
 
-from autoscaler.wire_messages import message_classes
-
-_PACKAGE = "inference"
-SERVICE = f"/{_PACKAGE}.GRPCInferenceService/"
-
-_ENUMS = {
-    "DataType": (
-        "TYPE_INVALID TYPE_BOOL TYPE_UINT8 TYPE_UINT16 TYPE_UINT32 TYPE_UINT64 TYPE_INT8 TYPE_INT16 "
-        "TYPE_INT32 TYPE_INT64 TYPE_FP16 TYPE_FP32 TYPE_FP64 TYPE_STRING TYPE_BF16"
-    ),
-    "GroupKind": "KIND_AUTO KIND_GPU KIND_CPU KIND_MODEL",
-}
-"""Values by name, numbered from 0."""
-
-_MESSAGES = {
-    "ServerReadyRequest": "",
-    "ServerReadyResponse": "ready 1 bool",
-    "ModelReadyRequest": "name 1 string, version 2 string",
-    "ModelReadyResponse": "ready 1 bool",
-    "ModelMetadataRequest": "name 1 string, version 2 string",
-    "ModelMetadataResponse": "name 1 string, inputs 4 TensorMetadata*, outputs 5 TensorMetadata*",
-    "TensorMetadata": "name 1 string, datatype 2 string, shape 3 int64*",
-    "ModelConfigRequest": "name 1 string, version 2 string",
-    "ModelConfigResponse": "config 1 ModelConfig",
-    "ModelConfig": (
-        "name 1 string, max_batch_size 4 int32, input 5 ModelInput*, output 6 ModelOutput*, "
-        "instance_group 7 ModelInstanceGroup*, dynamic_batching 11 ModelDynamicBatching, "
-        "sequence_batching 13 Empty, ensemble_scheduling 15 Empty, "
-        "model_transaction_policy 19 ModelTransactionPolicy"
-    ),
-    "ModelInput": (
-        "name 1 string, data_type 2 DataType, dims 4 int64*, allow_ragged_batch 7 bool, optional 8 bool"
-    ),
-    "ModelOutput": "name 1 string, data_type 2 DataType, dims 3 int64*",
-    "ModelInstanceGroup": "count 2 int32, gpus 3 int32*, kind 4 GroupKind, passive 7 bool",
-    "ModelDynamicBatching": (
-        "preferred_batch_size 1 int32*, max_queue_delay_microseconds 2 uint64, "
-        "default_queue_policy 6 ModelQueuePolicy"
-    ),
-    "ModelQueuePolicy": "max_queue_size 4 uint32",
-    "ModelTransactionPolicy": "decoupled 1 bool",
-    "Empty": "",
-    "ModelStatisticsRequest": "name 1 string, version 2 string",
-    "ModelStatisticsResponse": "model_stats 1 ModelStatistics*",
-    "ModelStatistics": "name 1 string, version 2 string, batch_stats 7 InferBatchStatistics*",
-    "InferBatchStatistics": (
-        "batch_size 1 uint64, compute_input 2 StatisticDuration, compute_infer 3 StatisticDuration, "
-        "compute_output 4 StatisticDuration"
-    ),
-    "StatisticDuration": "count 1 uint64, ns 2 uint64",
-    "RepositoryIndexRequest": "",
-    "RepositoryIndexResponse": "models 1 ModelIndex*",
-    "ModelIndex": "name 1 string, version 2 string, state 3 string, reason 4 string",
-    "RepositoryModelLoadRequest": "model_name 2 string",
-    "RepositoryModelLoadResponse": "",
-    "RepositoryModelUnloadRequest": "model_name 2 string",
-    "RepositoryModelUnloadResponse": "",
-}
+DATATYPES = (
+    "TYPE_INVALID TYPE_BOOL TYPE_UINT8 TYPE_UINT16 TYPE_UINT32 TYPE_UINT64 TYPE_INT8 TYPE_INT16 "
+    "TYPE_INT32 TYPE_INT64 TYPE_FP16 TYPE_FP32 TYPE_FP64 TYPE_STRING TYPE_BF16"
+)
+"""Values of the enumeration by name, numbered from 0."""
 
 
-def message(name: str) -> Any:
-    """Return the class of a message."""
-    return _classes[name]
+class Message(msgspec.Struct, frozen=True):
+    """A question, an answer, or a part of one."""
 
 
-_classes = message_classes(_PACKAGE, _MESSAGES, _ENUMS)
+class Empty(Message, frozen=True):
+    """What only is there, or is not; or what would be there if anything of it were read."""
+
+
+class ReadyResponse(Message, frozen=True):
+    """Whether a server, or one of its models, is ready."""
+
+    ready: bool = False
+
+
+class ServerReadyRequest(Message, frozen=True):
+    """Is the server ready?"""
+
+
+class ModelRequest(Message, frozen=True):
+    """A question about a model; an empty version leaves the choice to the server."""
+
+    name: str
+    version: str = ""
+
+
+class ModelReadyRequest(ModelRequest, frozen=True):
+    """Is it ready?"""
+
+
+class ModelMetadataRequest(ModelRequest, frozen=True):
+    """What does KServe v2 tell of it?"""
+
+
+class ModelConfigRequest(ModelRequest, frozen=True):
+    """How is it configured?"""
+
+
+class ModelStatisticsRequest(ModelRequest, frozen=True):
+    """How long did it take so far?"""
+
+
+class TensorMetadata(Message, frozen=True):
+    """A tensor, with its whole shape."""
+
+    name: str = ""
+    datatype: str = ""
+    shape: tuple[int, ...] = ()
+
+
+class ModelMetadataResponse(Message, frozen=True):
+    """A model, as every server of KServe v2 tells it."""
+
+    name: str = ""
+    inputs: tuple[TensorMetadata, ...] = ()
+    outputs: tuple[TensorMetadata, ...] = ()
+
+
+class ModelInput(Message, frozen=True):
+    """An input, without the dimension that batches have."""
+
+    name: str = ""
+    data_type: str | int = ""
+    dims: tuple[int, ...] = ()
+    allow_ragged_batch: bool = False
+    optional: bool = False
+
+
+class ModelOutput(Message, frozen=True):
+    """An output, without the dimension that batches have."""
+
+    name: str = ""
+    data_type: str | int = ""
+    dims: tuple[int, ...] = ()
+
+
+class ModelInstanceGroup(Message, frozen=True):
+    """Copies of a model, on each of some GPUs."""
+
+    count: int = 0
+    gpus: tuple[int, ...] = ()
+    passive: bool = False
+
+
+class ModelQueuePolicy(Message, frozen=True):
+    """How many may wait in the server."""
+
+    max_queue_size: int = 0
+
+
+class ModelDynamicBatching(Message, frozen=True):
+    """How the server merges requests itself."""
+
+    preferred_batch_size: tuple[int, ...] = ()
+    max_queue_delay_microseconds: int = 0
+    default_queue_policy: ModelQueuePolicy = ModelQueuePolicy()
+
+
+class ModelTransactionPolicy(Message, frozen=True):
+    """Whether a request has one answer."""
+
+    decoupled: bool = False
+
+
+class ModelConfig(Message, frozen=True):
+    """A model, as Triton has it."""
+
+    name: str = ""
+    max_batch_size: int = 0
+    input: tuple[ModelInput, ...] = ()
+    output: tuple[ModelOutput, ...] = ()
+    instance_group: tuple[ModelInstanceGroup, ...] = ()
+    dynamic_batching: ModelDynamicBatching | None = None
+    sequence_batching: Empty | None = None
+    ensemble_scheduling: Empty | None = None
+    model_transaction_policy: ModelTransactionPolicy = ModelTransactionPolicy()
+
+
+class ModelConfigResponse(Message, frozen=True):
+    """The configuration of a model."""
+
+    config: ModelConfig = ModelConfig()
+
+
+class StatisticDuration(Message, frozen=True):
+    """How often something was done, and how long that took in all [ns]."""
+
+    count: int = 0
+    ns: int = 0
+
+
+class InferBatchStatistics(Message, frozen=True):
+    """Executions of one size."""
+
+    batch_size: int = 0
+    compute_input: StatisticDuration = StatisticDuration()
+    compute_infer: StatisticDuration = StatisticDuration()
+    compute_output: StatisticDuration = StatisticDuration()
+
+
+class ModelStatistics(Message, frozen=True):
+    """Executions of one version of a model."""
+
+    batch_stats: tuple[InferBatchStatistics, ...] = ()
+
+
+class ModelStatisticsResponse(Message, frozen=True):
+    """Executions of all versions that are loaded."""
+
+    model_stats: tuple[ModelStatistics, ...] = ()
+
+
+class RepositoryIndexRequest(Message, frozen=True):
+    """What is in the repository?"""
+
+
+class ModelIndex(Message, frozen=True):
+    """A version of a model, and its state."""
+
+    name: str = ""
+    state: str = ""
+
+
+class RepositoryIndexResponse(Message, frozen=True):
+    """All models that the server could load."""
+
+    models: tuple[ModelIndex, ...] = ()
+
+
+class RepositoryModelLoadRequest(Message, frozen=True):
+    """Load a model."""
+
+    model_name: str
+
+
+class RepositoryModelUnloadRequest(Message, frozen=True):
+    """Let go of a model."""
+
+    model_name: str

@@ -1,13 +1,14 @@
 """Questions over gRPC, for servers that have no other port open: the messages as they are."""
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import grpc
 
 from autoscaler.grpc_credentials import channel_credentials
-from autoscaler.model_servers.triton.messages import SERVICE, message
-from autoscaler.model_servers.triton.transport import NotAnswered
+from autoscaler.model_servers.triton import wire
+from autoscaler.model_servers.triton.messages import Message
+from autoscaler.model_servers.triton.transport import NotAnswered, Told
 from autoscaler.tls import ClientTls
 
 _SETTINGS = [
@@ -39,16 +40,17 @@ class OverGrpc:
         self._tls = tls
         self._is_closed = False
 
-    async def ask(self, url: str, question: Any, patience: float | None = None) -> Any:
+    async def ask(
+        self, url: str, question: Message, answer: type[Told], patience: float | None = None
+    ) -> Told:
         """Return the answer; raise NotAnswered."""
         if self._is_closed:
             raise NotAnswered("nobody is asked any more")
-        name = question.DESCRIPTOR.name.removesuffix("Request")
         async with self._channel(self._target_of(url)) as channel:
-            call: Any = channel.unary_unary(
-                SERVICE + name,
-                request_serializer=lambda message: message.SerializeToString(),
-                response_deserializer=message(f"{name}Response").FromString,
+            call: grpc.aio.UnaryUnaryMultiCallable[Message, Told] = channel.unary_unary(
+                wire.method_of(question),
+                request_serializer=wire.written,
+                response_deserializer=partial(wire.read, question=question, answer=answer),
             )
             try:
                 return await call(question, timeout=patience or self._timeout)

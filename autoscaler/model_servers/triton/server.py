@@ -7,7 +7,7 @@ whole also while one of its models is unloaded, unless it was started with
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Self
 
 import structlog
 
@@ -18,8 +18,23 @@ from autoscaler.model_servers.triton.described import (
     slots_of,
     times_by_size,
 )
-from autoscaler.model_servers.triton.messages import message
-from autoscaler.model_servers.triton.over_grpc import OverGrpc
+from autoscaler.model_servers.triton.messages import (
+    Empty,
+    Message,
+    ModelConfigRequest,
+    ModelConfigResponse,
+    ModelMetadataRequest,
+    ModelMetadataResponse,
+    ModelReadyRequest,
+    ModelStatisticsRequest,
+    ModelStatisticsResponse,
+    ReadyResponse,
+    RepositoryIndexRequest,
+    RepositoryIndexResponse,
+    RepositoryModelLoadRequest,
+    RepositoryModelUnloadRequest,
+    ServerReadyRequest,
+)
 from autoscaler.model_servers.triton.over_http import OverHttp
 from autoscaler.model_servers.triton.transport import NotAnswered, Transport
 from autoscaler.tls import ClientTls
@@ -84,14 +99,16 @@ class Triton:
         merges: bool = False,
     ) -> Self:
         """Return the same for servers whose HTTP port is closed; `target_of` is where one takes gRPC."""
+        from autoscaler.model_servers.triton.over_grpc import OverGrpc  # noqa: PLC0415 - loads grpc, which is large
+
         transport = OverGrpc(target_of, timeout, tls)
         return cls(model, load_model=load_model, merges=merges, transport=transport)
 
     async def ready(self, url: str) -> bool:
         """Whether the server at base URL `url`, and the model, are ready."""
-        if not await self._says_ready(url, "ServerReadyRequest"):
+        if not await self._says_ready(url, ServerReadyRequest()):
             return False
-        if self._model is None or await self._says_ready(url, "ModelReadyRequest", self._model):
+        if self._model is None or await self._says_ready(url, ModelReadyRequest(self._model)):
             return True
         if self._load_model:
             self._load_soon(url, self._model)
@@ -111,20 +128,23 @@ class Triton:
         Of a server that has no configurations, only KServe v2's metadata: names, types and shapes.
         """
         try:
-            answer = await self._ask(url, "ModelConfigRequest", name=model, version=version)
-            return described(answer.config, version)
+            told = await self._transport.ask(url, ModelConfigRequest(model, version), ModelConfigResponse)
+            return described(told.config, version)
         except NotAnswered:
             pass
         try:
-            answer = await self._ask(url, "ModelMetadataRequest", name=model, version=version)
+            metadata = await self._transport.ask(
+                url, ModelMetadataRequest(model, version), ModelMetadataResponse
+            )
         except NotAnswered:
             return None
-        return described_by_metadata(answer, version)
+        return described_by_metadata(metadata, version)
 
     async def statistics(self, url: str, model: str) -> tuple[SizeTime, ...]:
         """Return how long batches of each size took there; empty if none ran, or it does not tell."""
         try:
-            return times_by_size(await self._ask(url, "ModelStatisticsRequest", name=model))
+            question = ModelStatisticsRequest(model)
+            return times_by_size(await self._transport.ask(url, question, ModelStatisticsResponse))
         except NotAnswered:
             return ()
 
@@ -135,7 +155,7 @@ class Triton:
         the most usable counts.
         """
         try:
-            answer = await self._ask(url, "RepositoryIndexRequest")
+            answer = await self._transport.ask(url, RepositoryIndexRequest(), RepositoryIndexResponse)
         except NotAnswered:
             return {}
         states: dict[str, str] = {}
@@ -146,11 +166,11 @@ class Triton:
 
     async def load(self, url: str, model: str) -> str | None:
         """Have the server load a model; return None once it is there, else why it is not."""
-        return await self._change(url, "RepositoryModelLoadRequest", model)
+        return await self._change(url, RepositoryModelLoadRequest(model))
 
     async def unload(self, url: str, model: str) -> str | None:
         """Have the server let go of a model, once what runs on it is over; None, or why it does not."""
-        return await self._change(url, "RepositoryModelUnloadRequest", model)
+        return await self._change(url, RepositoryModelUnloadRequest(model))
 
     async def close(self) -> None:
         """Let go of connections, and of loads under way: the servers go on with them."""
@@ -160,23 +180,15 @@ class Triton:
         await asyncio.gather(*loads, return_exceptions=True)
         await self._transport.close()
 
-    async def _ask(self, url: str, question: str, patience: float | None = None, **fields: str) -> Any:
-        return await self._transport.ask(url, message(question)(**fields), patience)
-
-    async def _says_ready(self, url: str, question: str, model: str | None = None) -> bool:
+    async def _says_ready(self, url: str, question: Message) -> bool:
         try:
-            answer = (
-                await self._ask(url, question)
-                if model is None
-                else await self._ask(url, question, name=model)
-            )
-            return bool(answer.ready)
+            return (await self._transport.ask(url, question, ReadyResponse)).ready
         except NotAnswered:
             return False
 
-    async def _change(self, url: str, question: str, model: str) -> str | None:
+    async def _change(self, url: str, question: Message) -> str | None:
         try:
-            await self._ask(url, question, LOAD_TIMEOUT, model_name=model)
+            await self._transport.ask(url, question, Empty, LOAD_TIMEOUT)
         except NotAnswered as refusal:
             return str(refusal)
         return None

@@ -1,6 +1,10 @@
 """How a question travels to a server: the message that asks goes in, the message that answers comes out."""
 
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
+
+from autoscaler.model_servers.triton.messages import Message
+
+Told = TypeVar("Told", bound=Message)
 
 
 class NotAnswered(Exception):
@@ -10,7 +14,9 @@ class NotAnswered(Exception):
 class Transport(Protocol):
     """HTTP or gRPC; each question takes a connection of its own."""
 
-    async def ask(self, url: str, question: Any, patience: float | None = None) -> Any:
+    async def ask(
+        self, url: str, question: Message, answer: type[Told], patience: float | None = None
+    ) -> Told:
         """Return the answer to `question` of the server at base URL `url`.
 
         `patience` [s] where it may take longer than a probe. Raises NotAnswered.

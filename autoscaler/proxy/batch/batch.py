@@ -11,6 +11,7 @@ client has its part: what a server idles between two calls is lost.
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import structlog
 from aiohttp import hdrs
@@ -26,13 +27,15 @@ from autoscaler.kserve.write_http import all_have_form
 from autoscaler.ports import Clock
 from autoscaler.proxy.backpressure import BUSY, retry_after
 from autoscaler.proxy.batch.body import WholeBody
-from autoscaler.proxy.batch.check import Check
 from autoscaler.proxy.batch.item import Item
 from autoscaler.proxy.call import CallBroke
 from autoscaler.proxy.drive import PoolDrive
 from autoscaler.proxy.grant import Grant
 from autoscaler.proxy.shared_call import Part, Unmerged
 from autoscaler.proxy.upstream import Upstream
+
+if TYPE_CHECKING:
+    from autoscaler.proxy.batch.check import Check
 
 log = structlog.get_logger(__name__)
 
@@ -48,7 +51,7 @@ class Means:
     clock: Clock
     never_merge: Callable[[str, str, str], None]
     """Told the model, its version, and why its requests must not be merged."""
-    check: Check
+    check: "Check | None"
 
 
 @dataclass(slots=True, eq=False)
@@ -117,10 +120,11 @@ class Batch:
             raise Unmerged from why
         except NotMergeable as why:
             raise Unmerged from why
-        if self._means.check.is_due():
+        check = self._means.check
+        if check is not None and check.is_due():
             alone = await self._ask(first, [first])
-            self._means.check.compare(first.item.asked.model, parts[0], alone)
-        self._answer(members, parts, everybody=all_have_form(answer))
+            check.compare(first.item.asked.model, parts[0], alone)
+        self._answer(members, parts, everybody=all_have_form(answer, asked))
 
     async def _ask(self, first: _Member, members: Sequence[_Member]) -> InferAnswer:
         """Call the replica for all `members`; raises Unmerged if that is no answer which can be split."""

@@ -2,11 +2,12 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
+from typing import TYPE_CHECKING
 
 from autoscaler.domain import Mergeable
 from autoscaler.kserve.infer import InferRequest
@@ -14,11 +15,9 @@ from autoscaler.kserve.tensor import Malformed, NotMergeable
 from autoscaler.ports import Clock, DescribesModels
 from autoscaler.proxy.answers import Refusal, Refused
 from autoscaler.proxy.batch.batch import Batch, Means
-from autoscaler.proxy.batch.check import Check
 from autoscaler.proxy.batch.item import (
     Item,
     ModelName,
-    grpc_item,
     http_item,
     json_length,
     model_at,
@@ -30,11 +29,11 @@ from autoscaler.proxy.drive import PoolDrive
 from autoscaler.proxy.onward import Onward
 from autoscaler.proxy.upstream import Upstream
 
+if TYPE_CHECKING:
+    from autoscaler.proxy.batch.check import Check
+
 _LARGE = 64 * 1024
 """JSON longer than this is read in another process [bytes]: it would hold up everybody for milliseconds."""
-
-_LONG_MESSAGE = 1024 * 1024
-"""A message longer than this is not read, and its request goes alone [bytes]."""
 
 _TOO_LARGE = 16 * 1024 * 1024
 """JSON longer than this is not read at all, and its request goes alone [bytes]."""
@@ -72,7 +71,7 @@ class Batching:
         self._clock = clock
         self._batched = batched
         self._models = Models(options, server, clock, self._rows_changed)
-        self.check = Check(options.check_ratio)
+        self.check = _check(options.check_ratio)
         self._means: Means | None = None
         self._readers: ProcessPoolExecutor | None = None
 
@@ -123,18 +122,16 @@ class Batching:
         except NotMergeable:
             return None
 
-    def grpc_wish(
-        self, message: bytes, metadata: Iterable[tuple[str, str | bytes]], model: str, version: str
-    ) -> Wish | None:
-        """Return how a gRPC request for a model can be merged; None if it must go alone.
+    def wish_of(self, read: Callable[[], Item], model: str, version: str) -> Wish | None:
+        """Return how a request for a model, which `read` reads, can be merged; None if it must go alone.
 
         May raise `Refused`.
         """
         rows_max = self._rows_max(model, version)
-        if rows_max <= 1 or len(message) > _LONG_MESSAGE:
+        if rows_max <= 1:
             return None
         try:
-            item = grpc_item(message, metadata)
+            item = read()
             return item, item.mergeable(rows_max)
         except Malformed as bad:
             raise _refused(bad) from bad
@@ -175,6 +172,15 @@ class Batching:
 
 def _leave_ctrl_c_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _check(ratio: float) -> "Check | None":
+    """Return what compares so many of all batches, if it shall."""
+    if not ratio:
+        return None
+    from autoscaler.proxy.batch.check import Check  # noqa: PLC0415 - NumPy is large, and needed here only
+
+    return Check(ratio)
 
 
 def _refused(bad: Malformed) -> Refused:

@@ -9,7 +9,8 @@ import numpy as np
 import structlog
 
 from autoscaler.kserve.infer import InferAnswer
-from autoscaler.kserve.tensor import NUMPY, Tensor
+from autoscaler.kserve.layout import FORMATS
+from autoscaler.kserve.tensor import Tensor
 
 log = structlog.get_logger(__name__)
 
@@ -23,7 +24,7 @@ class Check:
     Parameters
     ----------
     ratio : float
-        Of all batches; 0 for none [1].
+        Of all batches [1].
     """
 
     def __init__(self, ratio: float) -> None:
@@ -60,10 +61,10 @@ def _difference(one: Tensor, other: Tensor | None) -> float:
         return float("inf")
     if bytes(one.data) == bytes(other.data):
         return 0.0
-    kind = NUMPY.get(one.datatype)
-    if kind is None or kind.kind == "b":
+    code = FORMATS.get(one.datatype, "?")
+    if code == "?":
         return float("inf")
-    a, b = (np.frombuffer(tensor.data, kind).astype(float) for tensor in (one, other))
+    a, b = (np.frombuffer(tensor.data, f"<{code}").astype(float) for tensor in (one, other))
     with np.errstate(invalid="ignore"):
         apart, size = np.nanmax(np.abs(a - b)), np.nanmax(np.abs(a))
     return float(apart / size) if size > 0 else float(apart > 0)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 from autoscaler.domain import Mergeable
-from autoscaler.kserve.grpc_form import read_grpc, write_grpc
 from autoscaler.kserve.infer import InferAnswer, InferRequest
 from autoscaler.kserve.read_http import HEADER_LENGTH, read_http
 from autoscaler.kserve.tensor import NotMergeable, Unsound
@@ -84,7 +83,6 @@ class Item:
     at: ModelName
     fields: Fields
     """Header fields that its mates share."""
-    is_grpc: bool = False
 
     def mergeable(self, rows_max: int) -> Mergeable:
         """Return what the queue has to know. Raises NotMergeable if it has more than `rows_max` rows."""
@@ -95,12 +93,10 @@ class Item:
 
     def can_have(self, answer: InferAnswer) -> bool:
         """Whether its answer has the form that its client wants; else the server has to say why not."""
-        return self.is_grpc or has_form(answer, self.asked)
+        return has_form(answer, self.asked)
 
     def part(self, answer: InferAnswer) -> Part:
         """Return its answer in the form that its client wants."""
-        if self.is_grpc:
-            return Part({}, write_grpc(answer, self.asked))
         return Part(*write_http(answer, self.asked))
 
 
@@ -137,7 +133,7 @@ def is_sound(method: str, target: str, headers: Iterable[tuple[str, str]], body:
 
 def http_item(at: ModelName, asked: InferRequest, headers: Iterable[tuple[str, str]]) -> Item:
     """Return an item of a request that was read from an HTTP body."""
-    return Item(asked, at, _shared(headers))
+    return Item(asked, at, fields_for_models(headers))
 
 
 def read_item(at: ModelName, body: bytes, length: int | None) -> InferRequest:
@@ -145,17 +141,7 @@ def read_item(at: ModelName, body: bytes, length: int | None) -> InferRequest:
     return read_http(at.model, at.version, body, length)
 
 
-def grpc_item(message: bytes, metadata: Iterable[tuple[str, str | bytes]]) -> Item:
-    """Return an item of a gRPC message; raises NotMergeable."""
-    asked = read_grpc(message)
-    fields = []
-    for name, value in metadata:
-        if isinstance(value, bytes):
-            raise NotMergeable("its metadata has what HTTP cannot carry")
-        fields.append((name, value))
-    return Item(asked, ModelName("/v2/models/", asked.model, asked.version), _shared(fields), is_grpc=True)
-
-
-def _shared(headers: Iterable[tuple[str, str]]) -> Fields:
+def fields_for_models(headers: Iterable[tuple[str, str]]) -> Fields:
+    """Return the fields that a model may look at, in the order of their names."""
     kept = [(name.lower(), value) for name, value in headers if name.lower() not in _NOT_FOR_MODELS]
     return tuple(sorted(kept))
