@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 TRITON := .triton
 
-.PHONY: setup triton demo test test-kubernetes lint types layers lock clean
+.PHONY: setup triton helm demo test test-kubernetes lint types layers lock clean
 
 # One stamp for what is installed, one for the project's own entry points: each anew only when it must be.
 $(VENV)/.installed: requirements.lock
@@ -29,16 +29,24 @@ triton: setup
 demo: triton
 	@$(BIN)/python -m load demo
 
-test: triton lint types layers
+# Helm, for the tests of the chart (10 s, 244 MB); no dependency of the project, so it is not in its lock.
+$(VENV)/.helm: $(VENV)/.installed tests/deploy/helm.lock
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r tests/deploy/helm.lock \
+	  && touch $@ || echo "Helm cannot be installed here; its tests are skipped" >&2
+
+helm: setup $(VENV)/.helm
+
+test: triton helm lint types layers
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-# The platform `kubernetes` against a real API server, where there is one: KUBERNETES_BIN is the folder of its
+# The platform `kubernetes` and the manifests against a real API server, where there is one: KUBERNETES_BIN is the folder of its
 # binaries (tests/kubernetes_build.sh makes them, in a quarter of an hour, as root on Debian).
 KUBERNETES_BIN ?= .kubernetes
 
 test-kubernetes: setup
 	@if [ -x $(KUBERNETES_BIN)/kube-apiserver ] && command -v etcd >/dev/null && command -v openssl >/dev/null; then \
-	  KUBERNETES_BIN=$(KUBERNETES_BIN) $(BIN)/python -m pytest tests/platforms/test_kubernetes_real.py; \
+	  KUBERNETES_BIN=$(KUBERNETES_BIN) $(BIN)/python -m pytest tests/platforms/test_kubernetes_real.py \
+	    && KUBERNETES_BIN=$(KUBERNETES_BIN) $(BIN)/python -m pytest tests/deploy/test_manifests_real.py; \
 	else \
 	  echo "skipped: no kube-apiserver in $(KUBERNETES_BIN), or no etcd or openssl; see tests/kubernetes_build.sh"; \
 	fi

@@ -17,6 +17,8 @@ secret, done = Path(secret_file).read_text().splitlines()[0].encode(), set()
 
 
 class Receiver(BaseHTTPRequestHandler):
+    timeout = 10  # of a connection on which nothing comes, for there is one at a time
+
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.send_response(self.react(body, self.headers["Webhook-Id"], self.headers["Webhook-Timestamp"]))

@@ -13,12 +13,41 @@ RULES_TEST = DEPLOY / "prometheus" / "rules_test.yaml"
 
 OF_GPUS = frozenset({"GPU busy", "GPU memory", "GPU power"})
 """Panels that are empty on a machine without GPUs."""
-OF_LANGUAGE_MODELS = frozenset({"Tokens", "Time to the first token", "Time per token"})
+OF_LANGUAGE_MODELS = frozenset(
+    {
+        "Tokens",
+        "Time to the first token",
+        "Time per token",
+        "Time to the first token, in a slot",
+        "Tokens that no server told",
+    }
+)
 """Panels that are empty where no language model is served."""
 OF_SOME_CONFIGURATIONS = frozenset(
-    {"Requests by tenant", "Batch size", "Signals from outside", "Signals in quarantine"}
+    {
+        "Requests by tenant",
+        "Batch size",
+        "Largest batches",
+        "Merged calls",
+        "Orders that come",
+        "How long an order takes",
+        "Signals from outside",
+        "Signals in quarantine",
+    }
 )
-"""Panels that are empty unless tenants, a Triton pool, or signals are configured."""
+"""Panels that are empty unless tenants, a Triton pool, signals, or a platform that is told are configured."""
+OF_CONTROLLERS = frozenset(
+    {
+        "Sidecars by what is known of them",
+        "Who leads",
+        "Restarts of sidecars",
+        "Arrivals by sidecar",
+        "Slots in use by sidecar",
+        "Waiting by sidecar",
+        "Slots of each proxy",
+    }
+)
+"""Panels that are empty where one program does everything."""
 
 _VARIABLES = {"$pool": ".+", "$objective": "5", "$__rate_interval": "10s", "$__interval": "10s"}
 

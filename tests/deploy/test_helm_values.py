@@ -13,7 +13,15 @@ CHART = DEPLOY / "helm" / "inference-autoscaler"
 VALUES = yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
 SCHEMA = json.loads((CHART / "values.schema.json").read_text("utf-8"))
 DOCS = (DEPLOY.parent / "docs" / "deploy.md").read_text("utf-8")
-FREE = {"config", "pools", "resources", "global"}
+FREE = {
+    "config",
+    "controllers.resources",
+    "global",
+    "pools",
+    "proxies.resources",
+    "resources",
+    "sidecars.resources",
+}
 """Keys whose content the chart does not know."""
 
 

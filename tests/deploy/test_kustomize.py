@@ -17,13 +17,15 @@ from tests.deploy.manifests import (
     check_pod_is_confined,
     check_probes,
     check_selectors,
+    has_rights,
     of_kind,
     pod_of,
     settings_in,
+    workloads,
 )
 
 OVERLAYS = DEPLOY / "kubernetes" / "overlays"
-NAME = "inference-autoscaler"
+NAME, PROXIES = "inference-autoscaler", "inference-autoscaler-proxy"
 pytestmark = pytest.mark.skipif(
     shutil.which("kubectl") is None, reason="kubectl is not installed, which builds overlays"
 )
@@ -47,19 +49,28 @@ def with_sidecars():
     return built(OVERLAYS / "sidecar")
 
 
+@pytest.fixture(scope="module")
+def with_proxies():
+    return built(OVERLAYS / "proxies")
+
+
 def configured(manifests, workload, folder, command="run"):
     """Return the settings in the ConfigMap that the pods of a workload mount."""
-    pod = pod_of(of_kind(manifests, "Deployment")[workload])
+    pod = pod_of(workloads(manifests)[workload])
     (name,) = [each["configMap"]["name"] for each in pod["volumes"] if "configMap" in each]
     return settings_in(of_kind(manifests, "ConfigMap")[name], folder, command)
 
 
 def ours(manifests):
     """Yield the pod and our container of every workload."""
-    for workload in of_kind(manifests, "Deployment").values():
+    for workload in workloads(manifests).values():
         pod = pod_of(workload)
-        (container,) = [each for each in pod["containers"] if each["name"] == "autoscaler"]
-        yield pod, container
+        yield pod, ours_of(workload)
+
+
+def ours_of(workload):
+    (container,) = [each for each in pod_of(workload)["containers"] if each["name"] == "autoscaler"]
+    return container
 
 
 def rules(manifests):
@@ -167,8 +178,7 @@ def test_the_server_of_a_pod_ends_after_its_sidecar(with_sidecars, tmp_path):
 
 def test_two_controllers_read_the_sidecars_and_share_a_lease(with_sidecars, tmp_path):
     settings = configured(with_sidecars, NAME, tmp_path, "controller")
-    deployment = of_kind(with_sidecars, "Deployment")[NAME]
-    assert deployment["spec"]["replicas"] == 2
+    assert workloads(with_sidecars)[NAME]["spec"]["replicas"] == 2
     pool = settings.pools["chat"]
     service = of_kind(with_sidecars, "Service")["chat"]
     ports = [port["name"] for port in service["spec"]["ports"]]
@@ -190,6 +200,50 @@ def test_both_sides_of_the_sidecar_overlay_mean_the_same_pool(with_sidecars, tmp
     assert sidecar["chat"].objective == controller["chat"].objective
 
 
+def test_each_controller_keeps_a_history_of_its_own(with_sidecars):
+    workload = workloads(with_sidecars)[NAME]
+    assert workload["kind"] == "StatefulSet"
+    (state,) = workload["spec"]["volumeClaimTemplates"]
+    mounted = {each["name"]: each["mountPath"] for each in ours_of(workload)["volumeMounts"]}
+    assert mounted[state["metadata"]["name"]] == "/var/lib/autoscaler"
+    assert of_kind(with_sidecars, "Service")[workload["spec"]["serviceName"]]
+
+
+def test_controllers_tell_proxies_of_the_replicas_that_they_scale(with_proxies, tmp_path):
+    settings = configured(with_proxies, NAME, tmp_path, "controller")
+    pool = settings.pools["chat"]
+    assert isinstance(pool.platform, KubernetesOptions)
+    assert pool.demand.is_shared
+    doors = of_kind(with_proxies, "Service")[pool.demand.place.service]["spec"]
+    assert [port["name"] for port in doors["ports"]] == [pool.demand.place.port]
+    assert doors["publishNotReadyAddresses"]
+    assert rules(with_proxies) == shipped_rules()
+    told = configured(with_proxies, PROXIES, tmp_path, "sidecar")
+    assert told.pools.keys() == settings.pools.keys()
+    assert told.pools["chat"].objective == pool.objective
+
+
+def test_proxies_have_no_rights_and_bear_the_loss_of_a_node(with_proxies, tmp_path):
+    proxy = configured(with_proxies, PROXIES, tmp_path, "sidecar").proxy
+    workload = workloads(with_proxies)[PROXIES]
+    pod = pod_of(workload)
+    assert workload["spec"]["replicas"] >= 2
+    assert not has_rights(pod)
+    assert pod["terminationGracePeriodSeconds"] >= proxy.drain_grace + proxy.drain_max + 10
+    assert [each["topologyKey"] for each in pod["topologySpreadConstraints"]] == ["kubernetes.io/hostname"]
+    budget = of_kind(with_proxies, "PodDisruptionBudget")[PROXIES]["spec"]
+    assert (budget["selector"], budget["maxUnavailable"]) == (workload["spec"]["selector"], 1)
+
+
+@pytest.mark.parametrize(("name", "door"), [("sidecar", "chat"), ("proxies", "inference-autoscaler-proxy")])
+def test_controllers_may_reach_the_admin_ports_that_they_read(name, door):
+    manifests = built(OVERLAYS / name)
+    policy = of_kind(manifests, "NetworkPolicy")[door]["spec"]
+    (admin,) = [rule for rule in policy["ingress"] if rule["ports"] == [{"port": "admin"}]]
+    (pods,) = [each["podSelector"]["matchLabels"] for each in admin["from"] if "podSelector" in each]
+    assert pods.items() <= workloads(manifests)[NAME]["spec"]["template"]["metadata"]["labels"].items()
+
+
 def test_applying_the_overlay_again_does_not_scale(with_sidecars):
     assert "replicas" not in of_kind(with_sidecars, "Deployment")["chat"]["spec"]
 
@@ -201,9 +255,10 @@ def test_the_pod_monitor_names_the_port_of_our_pods(overlay):
         ),
         "PodMonitor",
     ).values()
+    assert "jobLabel" not in monitor["spec"]  # their job has the word autoscaler in it, as the alerts ask
     (port,) = [each["port"] for each in monitor["spec"]["podMetricsEndpoints"]]
     names = monitor["spec"]["selector"]["matchExpressions"][0]["values"]
-    for workload in of_kind(overlay, "Deployment").values():
+    for workload in workloads(overlay).values():
         assert workload["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/name"] in names
         assert any(
             port == each["name"]

@@ -2,13 +2,13 @@
 
 from autoscaler.platforms.keda import KedaOptions
 from autoscaler.platforms.local_process.options import LocalOptions
-from autoscaler.platforms.static import StaticOptions
 from autoscaler.settings import load
+from autoscaler.sharing.told_fleet import ToldOptions
 from tests.deploy.manifests import DEPLOY
 
 
-def example(name):
-    return load(DEPLOY / "examples" / f"{name}.yaml", {}, "run")
+def example(name, command="run"):
+    return load(DEPLOY / "examples" / f"{name}.yaml", {}, command)
 
 
 def test_vllm_has_a_server_on_each_of_eight_gpus():
@@ -31,9 +31,10 @@ def test_triton_takes_grpc_and_is_scaled_by_keda():
     assert (settings.grpc.port, settings.keda.port) == (8081, 8083)
 
 
-def test_proxies_before_sglang_share_its_slots_and_decide_nothing():
-    settings = example("sglang-behind-proxies")
-    platform = settings.pools["chat"].platform
-    assert isinstance(platform, StaticOptions)
-    assert (len(platform.urls), platform.slots_per_replica) == (4, 16)
-    assert not settings.control.actuate
+def test_proxies_before_sglang_are_told_their_slots_by_a_controller():
+    proxy, controller = example("sglang-proxy", "sidecar"), example("sglang-controller", "controller")
+    assert proxy.pools.keys() == controller.pools.keys()
+    assert isinstance(proxy.pools["chat"].platform, ToldOptions)
+    assert proxy.admin_access.token_file == controller.pools["chat"].demand.reader.token_file
+    assert controller.pools["chat"].demand.is_shared
+    assert controller.pools["chat"].slots_per_replica == 32

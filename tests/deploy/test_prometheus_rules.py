@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from tests.deploy.dashboard_queries import (
+    OF_CONTROLLERS,
     OF_GPUS,
     OF_LANGUAGE_MODELS,
     OF_SOME_CONFIGURATIONS,
@@ -26,6 +27,7 @@ _BY = re.compile(r"\b(?:by|without|on)\s*\(([^)]*)\)")
 OF_THE_SCRAPE = {"job", "instance", "namespace"}
 needs_promtool = pytest.mark.skipif(not installed(), reason=ABSENT)
 
+DOCS = (RULES.parents[2] / "docs" / "deploy.md").read_text("utf-8")
 GROUPS = yaml.safe_load(RULES.read_text("utf-8"))["groups"]
 EVERY_RULE = [rule for group in GROUPS for rule in group["rules"]]
 ALERTS = {rule["alert"]: rule for rule in EVERY_RULE if "alert" in rule}
@@ -72,6 +74,16 @@ def test_an_alert_says_what_is_seen_and_what_to_do(name):
     assert alert["annotations"].keys() == {"summary", "description", "remedy"}
 
 
+def test_every_alert_stands_in_the_documentation():
+    documented = set(re.findall(r"Autoscaler[A-Z]\w+", DOCS))
+    assert documented == ALERTS.keys()
+
+
+def test_an_alert_names_others_that_there_are():
+    named = set(re.findall(r"Autoscaler[A-Z]\w+", RULES.read_text("utf-8")))
+    assert named == ALERTS.keys()
+
+
 def test_every_alert_is_tested_to_come():
     tests = [
         case
@@ -109,7 +121,7 @@ def test_every_panel_has_a_title_of_its_own_and_says_what_it_shows():
     titles = [panel["title"] for panel in panels()]
     assert len(set(titles)) == len(titles)
     assert all(panel["description"] and panel["fieldConfig"]["defaults"]["unit"] for panel in panels())
-    assert set(titles) >= OF_GPUS | OF_LANGUAGE_MODELS | OF_SOME_CONFIGURATIONS
+    assert set(titles) >= OF_GPUS | OF_LANGUAGE_MODELS | OF_SOME_CONFIGURATIONS | OF_CONTROLLERS
 
 
 def test_panels_do_not_overlap():

@@ -1,6 +1,6 @@
-{{/* Whether a pool speaks gRPC, so that the program listens for it: "true" or nothing. */}}
+{{/* Whether one of these pools speaks gRPC, so that the program listens for it: "true" or nothing. */}}
 {{- define "autoscaler.speaksGrpc" -}}
-{{- range .Values.pools -}}
+{{- range . -}}
 {{- $server := default (dict) .server -}}
 {{- if and (eq (default "" $server.kind) "triton") (ne (toString (default "port+1" $server.grpc_port)) "none") -}}true{{- end -}}
 {{- end -}}
@@ -16,44 +16,92 @@
 {{- range .Values.pools -}}{{- if eq .platform.kind "kubernetes" -}}true{{- end -}}{{- end -}}
 {{- end -}}
 
-{{/* The configuration file. As JSON, which is YAML: it keeps large numbers whole, which toYaml does not. */}}
+{{/* The configuration of a program that is alone. As JSON, which is YAML: it keeps large numbers whole, which toYaml does not. */}}
 {{- define "autoscaler.config" -}}
-{{- $config := deepCopy .Values.config -}}
-{{- $_ := set $config "listen" ":8080" -}}
-{{- $_ := set $config "admin" ":8082" -}}
+{{- $config := mustFromJson (include "autoscaler.dataPlane" (list . .Values.pools)) -}}
 {{- $_ := set $config "history" "/var/lib/autoscaler/autoscaler.db" -}}
 {{- $_ := set $config "mode" .Values.mode -}}
-{{- $_ := set $config "drain" (dict "grace" (printf "%ds" (int .Values.drain.graceSeconds)) "max" (printf "%ds" (int .Values.drain.maxSeconds))) -}}
-{{- if include "autoscaler.speaksGrpc" . -}}
+{{- include "autoscaler.withKeda" (list . $config) -}}
+{{- end -}}
+
+{{/* Of the controllers, which read the demand of each pool at its sidecars or proxies. */}}
+{{- define "autoscaler.controllerConfig" -}}
+{{- $config := mustFromJson (include "autoscaler.given" .) -}}
+{{- $_ := set $config "history" "/var/lib/autoscaler/autoscaler.db" -}}
+{{- $_ := set $config "mode" .Values.mode -}}
+{{- $_ := set $config "leadership" (dict "lease" (include "autoscaler.fullname" .)) -}}
+{{- $pools := dict -}}
+{{- range $name, $section := .Values.pools -}}
+{{- $pool := deepCopy $section -}}
+{{- if eq $.Values.topology "proxies" -}}
+{{- $service := include "autoscaler.nameOf" (list $ "proxy-admin") -}}
+{{- $_ := set $pool "demand" (merge (default (dict) $pool.demand) (dict "kind" "kubernetes" "service" $service "port" "admin" "doors" "proxies")) -}}
+{{- else -}}
+{{- $service := include "autoscaler.nameOf" (list $ $name) -}}
+{{- $_ := set $pool "demand" (default (dict "kind" "kubernetes" "service" (printf "%s-admin" $service) "port" "admin") $pool.demand) -}}
+{{- if eq $pool.platform.kind "kubernetes" -}}
+{{- $_ := set $pool "platform" (merge (deepCopy $pool.platform) (dict "service" $service "port" "http")) -}}
+{{- end -}}
+{{- end -}}
+{{- if $.Values.admin.tokenSecret -}}
+{{- $_ := set $pool.demand "token_file" "/etc/autoscaler-admin/token" -}}
+{{- end -}}
+{{- $_ := set $pools $name $pool -}}
+{{- end -}}
+{{- $_ := set $config "pools" $pools -}}
+{{- include "autoscaler.withKeda" (list . $config) -}}
+{{- end -}}
+
+{{/* Of the proxies, which the controllers tell what they may use. */}}
+{{- define "autoscaler.proxyConfig" -}}
+{{- $pools := dict -}}
+{{- range $name, $section := .Values.pools -}}
+{{- $pool := omit (deepCopy $section) "demand" "slots_per_replica" -}}
+{{- $_ := set $pools $name (set $pool "platform" (dict "kind" "controller")) -}}
+{{- end -}}
+{{- include "autoscaler.dataPlane" (list . $pools) -}}
+{{- end -}}
+
+{{/* Of the sidecars of one pool, before the server of their pod: (list . "chat"). */}}
+{{- define "autoscaler.sidecarConfig" -}}
+{{- $root := first . -}}
+{{- $name := last . -}}
+{{- $server := index $root.Values.sidecars.servers $name -}}
+{{- $pool := omit (deepCopy (index $root.Values.pools $name)) "demand" -}}
+{{- $_ := set $pool "platform" (dict "kind" "static" "urls" (list (default "http://127.0.0.1:8000" $server.url))) -}}
+{{- include "autoscaler.dataPlane" (list $root (dict $name $pool)) -}}
+{{- end -}}
+
+{{/* The configuration that is given, and who may ask the admin listener. */}}
+{{- define "autoscaler.given" -}}
+{{- $config := deepCopy .Values.config -}}
+{{- $_ := set $config "admin" ":8082" -}}
+{{- if .Values.admin.tokenSecret -}}
+{{- $_ := set $config "admin_access" (merge (dict "token_file" "/etc/autoscaler-admin/token") (default (dict) $config.admin_access)) -}}
+{{- end -}}
+{{- toJson $config -}}
+{{- end -}}
+
+{{/* What takes requests for these pools: (list . pools). */}}
+{{- define "autoscaler.dataPlane" -}}
+{{- $root := first . -}}
+{{- $pools := last . -}}
+{{- $config := mustFromJson (include "autoscaler.given" $root) -}}
+{{- $drain := $root.Values.drain -}}
+{{- $_ := set $config "listen" ":8080" -}}
+{{- $_ := set $config "drain" (dict "grace" (printf "%ds" (int $drain.graceSeconds)) "max" (printf "%ds" (int $drain.maxSeconds))) -}}
+{{- if include "autoscaler.speaksGrpc" $pools -}}
 {{- $_ := set $config "grpc" (merge (dict "listen" ":8081") (default (dict) $config.grpc)) -}}
 {{- end -}}
-{{- if include "autoscaler.hasKeda" . -}}
-{{- $_ := set $config "keda" (merge (dict "listen" ":8083") (default (dict) $config.keda)) -}}
-{{- end -}}
-{{- $_ := set $config "pools" .Values.pools -}}
+{{- $_ := set $config "pools" $pools -}}
 {{- toPrettyJson $config -}}
 {{- end -}}
 
-{{/* Stops with a sentence at what cannot be meant. */}}
-{{- define "autoscaler.check" -}}
-{{- if not .Values.pools -}}
-{{- fail "pools is empty: write one at least; the examples beside the chart and deploy/examples/reference.yaml show how" -}}
+{{/* A configuration, and the listener for KEDA if it is needed: (list . config). */}}
+{{- define "autoscaler.withKeda" -}}
+{{- $config := last . -}}
+{{- if include "autoscaler.hasKeda" (first .) -}}
+{{- $_ := set $config "keda" (merge (dict "listen" ":8083") (default (dict) $config.keda)) -}}
 {{- end -}}
-{{- if gt (int .Values.replicas) 1 -}}
-{{- if .Values.persistence.enabled -}}
-{{- fail "replicas is above 1: each program needs a history of its own; set persistence.enabled to false, or replicas to 1" -}}
-{{- end -}}
-{{- if and (eq .Values.mode "act") (or (include "autoscaler.hasKubernetes" .) (include "autoscaler.hasKeda" .)) -}}
-{{- fail "replicas is above 1: several programs would scale the same pools; set mode to recommend, or replicas to 1" -}}
-{{- end -}}
-{{- end -}}
-{{- range $pool, $target := .Values.keda.scaledObjects -}}
-{{- $section := get $.Values.pools $pool -}}
-{{- if not $section -}}
-{{- fail (printf "keda.scaledObjects.%s: there is no such pool" $pool) -}}
-{{- end -}}
-{{- if ne $section.platform.kind "keda" -}}
-{{- fail (printf "keda.scaledObjects.%s: pools.%s.platform.kind is %s; set it to keda, or remove the object" $pool $pool $section.platform.kind) -}}
-{{- end -}}
-{{- end -}}
+{{- toPrettyJson $config -}}
 {{- end -}}

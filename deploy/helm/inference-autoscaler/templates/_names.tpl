@@ -21,6 +21,19 @@ app.kubernetes.io/name: {{ include "autoscaler.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
+{{/* The labels of the pods of one kind: (dict "root" . "component" "proxy"); without a component, of the only kind. */}}
+{{- define "autoscaler.selectorOf" -}}
+{{ include "autoscaler.selector" .root }}
+{{- with .component }}
+app.kubernetes.io/component: {{ . }}
+{{- end }}
+{{- end -}}
+
+{{/* The full name, and what is given after it: (list . "chat"). Names of pools may hold more than those of Kubernetes. */}}
+{{- define "autoscaler.nameOf" -}}
+{{- printf "%s-%s" (include "autoscaler.fullname" (first .)) (last . | lower | replace "_" "-" | replace "." "-") | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
 {{- define "autoscaler.labels" -}}
 {{ include "autoscaler.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
