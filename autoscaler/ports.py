@@ -6,7 +6,7 @@ an in-memory fake in `tests/fakes`. What an adapter cannot do it says with an er
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from autoscaler.domain import Decision, DropReason, Fleet, Observation, Outcome, Request, TokenUse
 from autoscaler.domain.model import ModelDescription, SizeTime
@@ -113,6 +113,23 @@ class Platform(Protocol):
         """Let go of everything: what this platform started ends, nothing is left behind."""
 
 
+@runtime_checkable
+class TellsTrouble(Protocol):
+    """A platform that goes on trying by itself what did not succeed, and says so."""
+
+    @property
+    def last_error(self) -> str | None:
+        """What keeps the fleet from being known, or from being as wanted, for a person; else None."""
+
+
+@runtime_checkable
+class StandsBy(Protocol):
+    """A platform that goes on by itself with what it was asked for: repeats it, or answers it when asked."""
+
+    def stand_by(self) -> None:
+        """Do no more for what was asked for: somebody else asks from now on. `scale_to` ends it."""
+
+
 class Leadership(Protocol):
     """Which one of several programs that look after the same pools acts. The others observe and decide as it
     does, and are ready to take its place."""
@@ -139,7 +156,10 @@ class RequestListener(Protocol):
     """
 
     def arrived(self, request: Request, now: float) -> None:
-        """A request is at the door; whatever becomes of it, `ended` follows once."""
+        """A request is at the door; whatever becomes of it, `ended` follows once.
+
+        If another pool takes it over, all that follows is told to the listeners of that one.
+        """
 
     def started(self, request: Request, now: float, slots: int = 1) -> None:
         """It got a slot, or one for each of its rows: its waiting time is over, its service begins."""

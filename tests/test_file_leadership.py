@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import os
 import subprocess
 import sys
@@ -89,6 +90,27 @@ async def test_a_folder_that_cannot_be_written_is_told_and_tried_again(start, tm
     told = capsys.readouterr()
     assert (told.out + told.err).count("make its folder writable") == 1
     blocked.unlink()
+    await until(lambda: first.is_leader)
+
+
+async def test_a_file_system_without_locks_is_told_as_such(start, tmp_path, capsys, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(file_lock.fcntl, "flock", refuse)
+    first = start()
+    await asyncio.sleep(0.05)
+    assert not first.is_leader
+    told = "".join(capsys.readouterr())
+    assert told.count("cannot be locked (No locks available); put it on a disk of this machine") == 1
+
+
+async def test_a_full_disk_keeps_nobody_from_leading(start, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(file_lock.os, "pwrite", refuse)
+    first = start()
     await until(lambda: first.is_leader)
 
 

@@ -72,12 +72,17 @@ class FileLeadership:
             return
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             os.close(descriptor)
             self._tell(f"{self.leader or 'another process'} holds the lock {self._path}")
             return
-        os.truncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:
+            os.close(descriptor)
+            self._tell(f"{self._path} cannot be locked ({error.strerror}); put it on a disk of this machine")
+            return
+        with suppress(OSError):  # a full disk keeps nobody from leading
+            os.truncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         self._locked, self._trouble = descriptor, None
         log.info("leads from now on", lock=str(self._path))
 

@@ -2,11 +2,13 @@
 
 There the number of replicas is told to one place, and the replicas are found in another. This package is the
 finding: `options` says where replicas are listed, `report` and `dns` are two such lists, `roster` probes
-who is listed and tells the request path, `orders` remembers what was asked for and has not come, and `fleet`
-joins them to the numbers that the controller reads. The telling is each platform's own.
+who is listed and tells the request path, `orders` remembers what was asked for and has not come, `fleet`
+joins them to the numbers that the controller reads, and `inquiry` asks whoever runs the replicas, whose word
+of starts `told_starts` believes for a while. The telling is each platform's own.
 """
 
 from autoscaler.remote_fleet.fleet import RemoteFleet
+from autoscaler.remote_fleet.inquiry import Inquiry
 from autoscaler.remote_fleet.member import Member
 from autoscaler.remote_fleet.options import RemoteFleetOptions
 from autoscaler.remote_fleet.orders import Orders
@@ -17,6 +19,7 @@ from autoscaler.remote_fleet.roster import Roster
 __all__ = [
     "REPORT_BYTES_MAX",
     "FleetReport",
+    "Inquiry",
     "Member",
     "Orders",
     "Pauses",

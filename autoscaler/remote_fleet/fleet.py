@@ -1,9 +1,11 @@
 """A fleet that somebody else runs, as numbers for the controller: listed, probed, ordered."""
 
 import asyncio
+from collections.abc import Mapping
 
 from autoscaler.cold_starts import ColdStarts
 from autoscaler.domain import Fleet
+from autoscaler.errors import PlatformUnavailable
 from autoscaler.held_folder import HeldFolder
 from autoscaler.ports import Clock, ModelServer, ReplicaListener
 from autoscaler.remote_fleet.dns import look_up
@@ -33,6 +35,7 @@ class RemoteFleet:
         self._orders = Orders(self._cold_starts, options.start_timeout)
         self.roster = Roster(options, server, clock, self._came)
         self._held = HeldFolder(options.state_dir)
+        self._listener: ReplicaListener | None = None
         self._desired: int | None = None
         self._starting_told: int | None = None
         self._overdue_told = 0
@@ -48,6 +51,7 @@ class RemoteFleet:
         pool already, from the same folder of state.
         """
         self._held.take()
+        self._listener = listener
         self.roster.start(listener)
         if not self._options.is_told:
             await self._look()
@@ -61,6 +65,13 @@ class RemoteFleet:
         if self._options.is_told:
             self.roster.told(report.members)
 
+    def check_wish(self, replicas: int) -> None:
+        """Raise ValueError if there cannot be so many; PlatformUnavailable before `start`, after `stop`."""
+        if replicas < 0:
+            raise ValueError(f"need replicas >= 0, got {replicas}")
+        if self._listener is None:
+            raise PlatformUnavailable("replicas cannot be asked for before start or after stop")
+
     def wanted(self, replicas: int) -> None:
         """So many are asked for from now on, ready and starting together."""
         ready, now = self.roster.ready, self._clock.now()
@@ -68,6 +79,15 @@ class RemoteFleet:
             self._orders.let_go(max(0, ready - replicas), now)
         self._desired = replicas
         self._orders.settle(replicas, ready, now)
+
+    def busy_slots(self) -> Mapping[str, int]:
+        """Slots in use by replica id; as in `ports.ReplicaListener`."""
+        return {} if self._listener is None else self._listener.busy_slots()
+
+    @property
+    def start_timeout(self) -> float:
+        """What was ordered and has not come after so long is not counted on any more [s]."""
+        return self._options.start_timeout
 
     @property
     def ordered(self) -> int:
@@ -85,12 +105,11 @@ class RemoteFleet:
         if self._desired is not None:
             self._orders.settle(self._desired, ready, now)
         if self._starting_told is None:
-            starting = self._orders.starting(now)
-        elif self._options.is_told:
-            starting = self._starting_told + self.roster.coming(self._options.start_timeout)
+            starting, overdue = self._orders.starting(now), self._orders.overdue(now)
         else:
-            starting = self._starting_told
-        overdue = self._overdue_told if self._starting_told is not None else self._orders.overdue(now)
+            starting, overdue = self._starting_told, self._overdue_told
+            if self._options.is_told:
+                starting += self.roster.coming(self._options.start_timeout)
         leaving = min(ready, self._orders.leaving(now))
         return Fleet(
             ready=ready - leaving,
@@ -104,6 +123,7 @@ class RemoteFleet:
 
     async def stop(self) -> None:
         """End the watching; the replicas run on."""
+        self._listener = None
         if self._looks is not None:
             self._looks.cancel()
             await asyncio.gather(self._looks, return_exceptions=True)

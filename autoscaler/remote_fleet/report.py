@@ -65,6 +65,10 @@ def read_report(raw: bytes, grpc_target: Callable[[str], str] | None = None) -> 
     draining = {member.id: replace(member, is_draining=True) for member in _members(report.draining)}
     ready = {member.id: member for member in _members(report.ready)}
     members = {**ready, **draining}.values()
+    serving = [member.url for member in members if not member.is_draining]
+    if len(set(serving)) < len(serving):
+        twice = next(url for url in serving if serving.count(url) > 1)
+        raise ValueError(f"{twice!r} is ready twice, under two ids; each server is one replica")
     return FleetReport(tuple(_with_grpc(member, grpc_target) for member in members), report.starting)
 
 
@@ -75,7 +79,8 @@ def _members(given: Sequence[str | _Replica]) -> list[Member]:
 def _member(given: _Replica) -> Member:
     try:
         parts = urlsplit(given.url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        is_clean = given.url.isprintable() and " " not in given.url
+        usable = is_clean and parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         usable = False
     if not usable or parts.query or parts.fragment:

@@ -18,6 +18,9 @@ from autoscaler.remote_fleet.options import RemoteFleetOptions
 EAGER_PAUSE = 0.5
 """Between probes of a replica that has not been ready yet, or is not any more, at most [s]."""
 
+_SERVED_MAX = 10_000
+"""Names of replicas that are not listed any more and might come back [1]."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -25,6 +28,8 @@ log = structlog.get_logger(__name__)
 class _Watched:
     member: Member
     listed_at: float
+    was_there: bool = False
+    """Whether it was there before us."""
     is_ready: bool = False
     was_ready: bool = False
     failures: int = 0
@@ -57,7 +62,9 @@ class Roster:
         self._options, self._server, self._clock, self._came = options, server, clock, came
         self._listener: ReplicaListener | None = None
         self._watched: dict[str, _Watched] = {}
+        self._served: dict[str, None] = {}  # names of incarnations that are not listed now, the oldest first
         self._is_adopting = True
+        self._was_told = False
 
     def __repr__(self) -> str:
         return f"<Roster ready={self.ready} draining={self.draining} listed={len(self._watched)}>"
@@ -92,6 +99,7 @@ class Roster:
     def told(self, members: Iterable[Member]) -> None:
         """Take in a whole list; who is not in it is gone."""
         listed = {member.id: member for member in members}
+        was_there, self._was_told = self._options.is_told and not self._was_told, True
         for gone in [watched for key, watched in self._watched.items() if key not in listed]:
             self._forget(gone)
         for member in listed.values():
@@ -103,7 +111,7 @@ class Roster:
                 self._forget(watched)  # the same name, another place
                 watched = None
             if watched is None:
-                self._begin(member)
+                self._begin(member, was_there=was_there)
             elif member.is_draining != watched.member.is_draining:
                 self._turn(watched, member)
 
@@ -120,8 +128,9 @@ class Roster:
         await asyncio.gather(*watches, return_exceptions=True)
         self._watched.clear()
 
-    def _begin(self, member: Member) -> None:
-        watched = _Watched(member, self._clock.now())
+    def _begin(self, member: Member, *, was_there: bool) -> None:
+        served = member.id in self._served
+        watched = _Watched(member, self._clock.now(), was_there, was_ready=served)
         self._watched[member.id] = watched
         watched.watch = asyncio.create_task(self._watch(watched), name=f"watch {member.url}")
 
@@ -139,12 +148,21 @@ class Roster:
 
     def _forget(self, watched: _Watched) -> None:
         del self._watched[watched.member.id]
+        self._remember(watched)
         watched.probed.set()
         if watched.watch is not None:
             watched.watch.cancel()
         if watched.is_ready and self._listener is not None:
             log.info("replica is gone", replica=watched.member.id)
             self._listener.replica_lost(watched.member.id)
+
+    def _remember(self, watched: _Watched) -> None:
+        """Know it again if it comes back: that is no start. A URL says nothing of who is there."""
+        if watched.was_ready and watched.member.id != watched.member.url:
+            self._served.pop(watched.member.id, None)
+            self._served[watched.member.id] = None
+            if len(self._served) > _SERVED_MAX:
+                del self._served[next(iter(self._served))]
 
     async def _watch(self, watched: _Watched) -> None:
         while True:
@@ -161,7 +179,7 @@ class Roster:
         watched.failures = 0 if answers else watched.failures + 1
         if answers and not watched.is_ready:
             log.info("replica is ready", replica=watched.member.id, url=watched.member.url)
-            is_new = not watched.was_ready and not self._is_adopting
+            is_new = not (watched.was_ready or watched.was_there or self._is_adopting)
             watched.is_ready = watched.was_ready = True
             self._listener.replica_ready(self._as_replica(watched.member))
             if is_new:

@@ -242,7 +242,7 @@ async def test_one_failure_of_status_in_between_changes_nothing(cluster, running
     (cluster.folder / "fleet.json").rename(cluster.folder / "away.json")
     await until(lambda: platform.last_error)
     assert (await platform.fleet()).ready == 1
-    await until(lambda: platform._unanswered >= 3)
+    await until(lambda: platform._inquiry._unanswered >= 3)
     with pytest.raises(PlatformUnavailable):
         await platform.fleet()
     (cluster.folder / "away.json").rename(cluster.folder / "fleet.json")
@@ -258,10 +258,10 @@ async def test_a_fleet_that_is_not_as_wanted_is_asked_for_again_but_not_at_once(
     await platform.scale_to(3)
     clock.move_to(60.0)
     cluster.tell(ready=[A, B], starting=1)
-    await until(lambda: platform._report.starting == 1)
+    await until(lambda: platform._inquiry.report.starting == 1)
     await platform.scale_to(3)
     cluster.tell(ready=[A], starting=0)  # a job was lost, and nobody replaces it
-    await until(lambda: platform._report.starting == 0)
+    await until(lambda: platform._inquiry.report.starting == 0)
     await platform.scale_to(3)
     await until(lambda: cluster.scaled == [3, 3])
 

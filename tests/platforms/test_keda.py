@@ -11,7 +11,7 @@ import yaml
 from autoscaler.clock import VirtualClock
 from autoscaler.domain import Request
 from autoscaler.errors import PlatformUnavailable, UsageError
-from autoscaler.platforms.keda import Keda, KedaOptions, KedaServer, KedaServerOptions
+from autoscaler.platforms.keda import Keda, KedaOptions, KedaServer, KedaServerOptions, server
 from autoscaler.platforms.keda.server import METRIC
 from autoscaler.remote_fleet import RemoteFleetOptions
 from autoscaler.tls import ServerTls
@@ -84,7 +84,7 @@ async def test_before_the_first_wish_there_is_no_answer_so_the_fleet_stays(asked
     for call in (asked.client.is_active(CHAT), asked.client.metric(CHAT, METRIC)):
         code, details = await code_of(call)
         assert code is grpc.StatusCode.UNAVAILABLE
-        assert "no decision has been taken yet" in details
+        assert "no decision has been taken here" in details
     assert await asked.client.metric_spec(CHAT) == (METRIC, 1, 1.0)  # KEDA makes its HPA all the same
 
 
@@ -151,6 +151,54 @@ async def test_a_stream_says_nothing_until_something_is_known_and_is_forgotten_w
     async with asyncio.timeout(5):
         while asked.chat._watchers:
             await asyncio.sleep(0.001)
+
+
+async def test_who_stands_by_answers_nothing_and_ends_its_streams(asked):
+    await asked.chat.scale_to(3)
+    stream = asked.client.stream_is_active(CHAT)
+    await stream.read()
+    asked.chat.stand_by()
+    for answer in (stream.read(), asked.client.metric(CHAT, METRIC), asked.client.is_active(CHAT)):
+        with pytest.raises(grpc.aio.AioRpcError) as refusal:
+            await asyncio.wait_for(answer, 5)
+        assert refusal.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert not asked.chat._watchers
+    await asked.chat.scale_to(3)
+    assert await asked.client.metric(CHAT, METRIC) == 3
+
+
+async def test_keda_is_asked_to_connect_anew_now_and_then_and_loses_nothing(asked, monkeypatch):
+    monkeypatch.setattr(server, "_CONNECTION_AGE", 0.1)
+    peers, pool_of = set(), KedaServer._pool
+
+    async def noted(self, ref, context):
+        peers.add(context.peer())
+        return await pool_of(self, ref, context)
+
+    monkeypatch.setattr(KedaServer, "_pool", noted)
+    ageing = KedaServer(KedaServerOptions(port=0), asked.pools)
+    await ageing.start()
+    await asked.chat.scale_to(0)
+    async with KedaClient(ageing.port) as client:
+        stream = client.stream_is_active(CHAT)
+        assert KedaClient.read_active(await stream.read()) is False
+        async with asyncio.timeout(20):
+            while len(peers) < 3:
+                assert await client.metric(CHAT, METRIC) == 0
+        asked.chat.arrived(request(), now=0.0)
+        assert KedaClient.read_active(await asyncio.wait_for(stream.read(), 5)) is True
+    await ageing.stop()
+
+
+async def test_a_client_that_does_not_read_its_stream_holds_up_nobody(asked):
+    await asked.chat.scale_to(1)
+    stalled, other = asked.client.stream_is_active(CHAT), asked.client.stream_is_active(CHAT)
+    assert KedaClient.read_active(await other.read()) is True
+    for number in range(2_000):
+        await asked.chat.scale_to(number % 2)
+        await asyncio.sleep(0)
+    assert await asyncio.wait_for(asked.client.metric(CHAT, METRIC), 5) == 1
+    stalled.cancel()
 
 
 async def test_a_server_that_stops_ends_its_streams(asked):

@@ -1,90 +1,17 @@
 """Pods behind a Service, against an API server that is strict, slow, away, or forgetful."""
 
-import asyncio
 from pathlib import Path
 from random import Random
 
 import kubernetes_asyncio.config  # noqa: F401 - now, for it takes longer than these tests wait
 import pytest
 
-from autoscaler.clock import VirtualClock
 from autoscaler.errors import PlatformUnavailable
-from autoscaler.platforms.kubernetes import Kubernetes, KubernetesOptions, access, platform
+from autoscaler.platforms.kubernetes import Kubernetes, KubernetesOptions, access
 from autoscaler.remote_fleet import RemoteFleetOptions
 from tests.fakes.kubernetes_api import COST, TOKEN, FakeCluster
 from tests.fakes.listed_servers import ScriptedServers
-from tests.fakes.replica_listener import FakeReplicaListener
-
-URL = "http://127.0.0.1:9001"
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr(platform, "_PAUSE_INITIAL", 0.005)
-    monkeypatch.setattr(platform, "_PAUSE_MAX", 0.01)
-    monkeypatch.setattr(platform, "_FIRST_LOOK", 0.5)
-    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-
-
-class Running:
-    """A cluster, a platform on it, and what the platform told."""
-
-    def __init__(self, cluster, tmp_path, **given):
-        self.cluster = cluster
-        self.clock = VirtualClock(wall_time=cluster.wall_time)
-        fleet = RemoteFleetOptions(state_dir=tmp_path / "state", probe_interval=0.001)
-        given.setdefault("kubeconfig", cluster.kubeconfig(tmp_path))
-        options = KubernetesOptions(name="chat", service="chat", fleet=fleet, kind=cluster.kind, **given)
-        self.platform = Kubernetes(options, ScriptedServers(URL), self.clock, Random(1))
-        self.listener = FakeReplicaListener()
-
-    def pass_time(self, seconds):
-        self.clock.move_to(self.clock.now() + seconds)
-        self.cluster.wall_time += seconds
-
-    async def counts(self):
-        fleet = await self.platform.fleet()
-        return fleet.ready, fleet.starting, fleet.draining
-
-    async def until(self, condition, timeout=20.0):
-        async with asyncio.timeout(timeout):
-            while not condition():
-                await asyncio.sleep(0.002)
-
-    async def until_counts(self, *wanted):
-        seen = None
-        try:
-            async with asyncio.timeout(20):
-                while (seen := await self.counts()) != wanted:
-                    await asyncio.sleep(0.002)
-        except TimeoutError:
-            pytest.fail(f"waited for {wanted}, it stayed {seen}")
-
-
-@pytest.fixture
-async def start(tmp_path):
-    """Starts clusters with a platform on each, and stops them at the end of the test."""
-    opened = []
-
-    async def started(cluster, begin=True, **given):
-        await cluster.__aenter__()
-        running = Running(cluster, tmp_path, **given)
-        opened.append(running)
-        if begin:
-            await running.platform.start(running.listener)
-        return running
-
-    yield started
-    for running in opened:
-        await running.platform.stop()
-        await running.cluster.__aexit__()
-
-
-def ready_cluster(replicas, **given):
-    cluster = FakeCluster(replicas, **given)
-    cluster.run()
-    return cluster
-
+from tests.fakes.running_kubernetes import URL, ready_cluster
 
 # -- what there is
 
@@ -113,7 +40,7 @@ async def test_a_pod_that_terminates_gets_nothing_new_at_once(start):
     assert await running.counts() == (1, 0, 1)
     running.cluster.end_terminating()
     await running.until(lambda: "lost" in [verb for verb, _ in running.listener.calls])
-    assert await running.counts() == (1, 0, 0)
+    await running.until_counts(1, 0, 0)
 
 
 # -- what shall be
@@ -291,6 +218,7 @@ async def test_pods_that_cannot_be_scheduled_are_not_counted_on_and_cut_back_to_
 async def test_once_there_is_room_again_more_are_asked_for(start):
     running = await start(ready_cluster(2, room=2))
     await running.platform.scale_to(6)
+    await running.until_seen(6)
     running.pass_time(30.0)
     await running.until_counts(2, 0, 0)
     await running.platform.scale_to(6)

@@ -202,13 +202,13 @@ async def test_nobody_can_tell_the_fleet_until_the_receiver_did_and_after_it_was
         platform = await running(
             webhook(tmp_path, receiver, listed, status_url=receiver.status_url, status_interval=0.001)
         )
-        with pytest.raises(PlatformUnavailable, match="does not tell which replicas there are"):
+        with pytest.raises(PlatformUnavailable, match="answered 503"):
             await platform.fleet()
         receiver.fleet = {"ready": [A]}
-        await receiver.until(lambda: not platform._unanswered)
+        await receiver.until(lambda: not platform._inquiry._unanswered)
         assert (await platform.fleet()).ready + (await platform.fleet()).starting <= 1
         receiver.fleet = None
-        await receiver.until(lambda: platform._unanswered >= 3)
+        await receiver.until(lambda: platform._inquiry._unanswered >= 3)
         with pytest.raises(PlatformUnavailable):
             await platform.fleet()
 

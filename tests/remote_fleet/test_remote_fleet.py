@@ -49,6 +49,49 @@ async def test_a_start_is_measured_from_the_wish_to_the_first_answer(tmp_path):
     assert again.count().cold_start_mean == 42.0
 
 
+async def test_a_replica_that_comes_back_under_its_own_name_has_not_been_started(tmp_path):
+    clock, servers, listener = VirtualClock(), ScriptedServers(A), FakeReplicaListener()
+    fleet = RemoteFleet(options(tmp_path), servers, clock)
+    fleet.told(listed(Member("job-17", A)))
+    await fleet.start(listener)
+    fleet.wanted(1)
+    fleet.told(listed())  # its container is made anew
+    clock.move_to(3.0)
+    assert fleet.count().ready == 0
+    fleet.told(listed(Member("job-17", A)))
+    await listener.until(lambda: "job-17" in listener.ready)
+    assert (fleet.count().ready, fleet.count().starting) == (1, 0)
+    assert fleet.count().cold_start_mean == 60.0  # as before
+    servers.up.clear()
+    fleet.told(listed())
+    clock.move_to(50.0)
+    fleet.count()
+    fleet.told(listed(Member("job-18", A)))
+    clock.move_to(93.0)
+    servers.up.add(A)
+    await listener.until(lambda: "job-18" in listener.ready)
+    assert fleet.count().cold_start_mean == 43.0
+    await fleet.stop()
+
+
+async def test_who_is_on_the_first_list_was_there_before_however_late_it_is_told(tmp_path):
+    clock, servers, listener = VirtualClock(), ScriptedServers(), FakeReplicaListener()
+    fleet = RemoteFleet(options(tmp_path), servers, clock)
+    await fleet.start(listener)  # while nobody tells
+    fleet.told(listed(Member("job-17", A)))
+    fleet.wanted(2)
+    clock.move_to(3.0)
+    servers.up.add(A)
+    await listener.until(lambda: "job-17" in listener.ready)
+    assert fleet.count().cold_start_mean == 60.0
+    fleet.told(listed(Member("job-17", A), Member("job-18", B)))
+    clock.move_to(43.0)
+    servers.up.add(B)
+    await listener.until(lambda: "job-18" in listener.ready)
+    assert fleet.count().cold_start_mean == 43.0
+    await fleet.stop()
+
+
 async def test_what_should_have_come_long_ago_is_overdue_and_not_starting(tmp_path):
     clock = VirtualClock()
     fleet = RemoteFleet(options(tmp_path, urls=(A, B), start_timeout=100.0), ScriptedServers(A), clock)

@@ -13,6 +13,8 @@ The slots in use are in the environment as `AUTOSCALER_BUSY`, JSON by replica, s
 
 import asyncio
 import json
+from collections.abc import Mapping
+from functools import partial
 from random import Random
 
 import structlog
@@ -23,10 +25,17 @@ from autoscaler.errors import PlatformUnavailable
 from autoscaler.platforms.exec_command.command import TRY_LATER, run_command
 from autoscaler.platforms.exec_command.options import ExecOptions
 from autoscaler.ports import Clock, ModelServer, ReplicaListener
-from autoscaler.remote_fleet import REPORT_BYTES_MAX, FleetReport, Pauses, RemoteFleet, read_report
+from autoscaler.remote_fleet import (
+    REPORT_BYTES_MAX,
+    FleetReport,
+    Inquiry,
+    Pauses,
+    RemoteFleet,
+    read_report,
+)
 
-_STATUS_TRUSTED = 3
-"""Nobody can tell the fleet after so many failed runs of `status` in a row [1]."""
+_BUSY_BYTES_MAX = 100_000
+"""Of `AUTOSCALER_BUSY` [bytes]: Linux takes 128 KiB for one variable, and starts no command with more."""
 
 log = structlog.get_logger(__name__)
 
@@ -56,18 +65,18 @@ class ExecCommand:
         self._options = options
         self._clock = clock or SystemClock()
         self._fleet = RemoteFleet(options.fleet, server, self._clock)
+        self._one_at_a_time = asyncio.Lock()
+        ask, interval = partial(ask_status, options, self._one_at_a_time), options.status_interval
+        self._inquiry = (
+            Inquiry(options.pool, self._fleet, ask, interval, self._clock) if options.status else None
+        )
         self._pauses = Pauses(options.retry_initial, options.retry_max, rng or Random())
-        self._listener: ReplicaListener | None = None
         self._wish: int | None = None
         self._done: int | None = None
         self._done_at = 0.0
         self._changed = asyncio.Event()
-        self._one_at_a_time = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
-        self._report: FleetReport | None = None
-        self._unanswered = _STATUS_TRUSTED if options.status else 0
         self._scale_error: str | None = None
-        self._status_error: str | None = None
 
     def __repr__(self) -> str:
         return f"<ExecCommand desired={self._wish} done={self._done} {self._fleet!r}>"
@@ -75,22 +84,20 @@ class ExecCommand:
     @property
     def last_error(self) -> str | None:
         """Why the newest wish is not carried out, or the fleet not told, for a person; else None."""
-        return self._scale_error or self._status_error
+        return self._scale_error or (None if self._inquiry is None else self._inquiry.trouble)
 
     async def start(self, listener: ReplicaListener) -> None:
         """Run `status` once, report who is there, and keep reporting."""
-        self._listener = listener
-        if self._options.status:
-            await self._ask_status()
+        if self._inquiry is not None:
+            await self._inquiry.once()
+            self._tasks.append(asyncio.create_task(self._inquiry.now_and_then()))
         await self._fleet.start(listener)
         self._tasks.append(asyncio.create_task(self._carry_out(), name=f"scale {self._options.pool}"))
-        if self._options.status:
-            self._tasks.append(asyncio.create_task(self._ask_now_and_then()))
 
     async def fleet(self) -> Fleet:
         """Count the replicas. Raises PlatformUnavailable if `status`, which should tell, fails."""
-        if self._unanswered >= _STATUS_TRUSTED:
-            raise PlatformUnavailable(self._status_error or "status was not asked yet")
+        if self._inquiry is not None:
+            self._inquiry.check()
         return self._fleet.count()
 
     async def scale_to(self, replicas: int) -> None:
@@ -99,10 +106,7 @@ class ExecCommand:
         What fails is told by `last_error` and the log, and tried again. Raises PlatformUnavailable before
         `start` and after `stop`.
         """
-        if replicas < 0:
-            raise ValueError(f"need replicas >= 0, got {replicas}")
-        if self._listener is None:
-            raise PlatformUnavailable("commands cannot be run before start or after stop")
+        self._fleet.check_wish(replicas)
         self._fleet.wanted(replicas)
         self._wish = replicas
         if replicas == self._done and self._is_not_as_told():
@@ -111,9 +115,12 @@ class ExecCommand:
         if replicas != self._done:
             self._changed.set()
 
+    def stand_by(self) -> None:
+        """Run `scale` no more, for it would contradict whoever asks from now on; one that runs may end."""
+        self._wish = self._done = None
+
     async def stop(self) -> None:
         """End the watching, and a command that runs; the replicas run on."""
-        self._listener = None
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -121,7 +128,8 @@ class ExecCommand:
 
     def _is_not_as_told(self) -> bool:
         """Whether `status` counts another fleet than was ordered, long enough ago to have come about."""
-        if self._report is None or self._report.starting is None or self._done is None:
+        report = None if self._inquiry is None else self._inquiry.report
+        if report is None or report.starting is None or self._done is None:
             return False
         told_long_ago = self._clock.now() - self._done_at >= self._options.retry_max
         return told_long_ago and self._fleet.ordered != self._done
@@ -134,10 +142,13 @@ class ExecCommand:
             while self._wish is not None and self._wish != self._done:
                 wish = self._wish
                 if await self._scale(wish):
-                    self._done, self._done_at = wish, self._clock.now()
+                    self._done = None if self._wish is None else wish  # whoever stands by has done nothing
+                    self._done_at = self._clock.now()
                     self._pauses.reset()
                 else:
                     await asyncio.sleep(self._pauses.next())
+            if self._wish is None:
+                self._scale_error = None
 
     async def _scale(self, replicas: int) -> bool:
         """Run `scale` once; whether it did what it should."""
@@ -159,8 +170,10 @@ class ExecCommand:
         return False
 
     async def _run_scale(self, words: list[str]) -> tuple[int, str]:
-        busy = {} if self._listener is None else dict(self._listener.busy_slots())
-        environment = {**self._options.environment, "AUTOSCALER_BUSY": json.dumps(busy)}
+        environment = {
+            **self._options.environment,
+            "AUTOSCALER_BUSY": busy_as_json(self._fleet.busy_slots()),
+        }
         async with self._one_at_a_time:
             ran = await run_command(words, environment, self._options.cwd, self._options.timeout, 0)
         return ran.code, ran.errors
@@ -170,23 +183,6 @@ class ExecCommand:
         tell = log.debug if why == self._scale_error else log.warning
         tell("scaling failed; tried again", pool=self._options.pool, why=why)
         self._scale_error = why
-
-    async def _ask_now_and_then(self) -> None:
-        while True:
-            await asyncio.sleep(self._options.status_interval)
-            await self._ask_status()
-
-    async def _ask_status(self) -> None:
-        try:
-            self._report = await ask_status(self._options, self._one_at_a_time)
-        except PlatformUnavailable as error:
-            self._unanswered += 1
-            tell = log.debug if str(error) == self._status_error else log.warning
-            tell("fleet is not told; asked again", pool=self._options.pool, why=str(error))
-            self._status_error = str(error)
-            return
-        self._unanswered, self._status_error = 0, None
-        self._fleet.told(self._report)
 
 
 async def ask_status(options: ExecOptions, one_at_a_time: asyncio.Lock) -> FleetReport:
@@ -200,6 +196,17 @@ async def ask_status(options: ExecOptions, one_at_a_time: asyncio.Lock) -> Fleet
         return read_report(ran.output, options.fleet.grpc_target)
     except ValueError as error:
         raise PlatformUnavailable(f"{words[0]}: {error}") from error
+
+
+def busy_as_json(busy: Mapping[str, int]) -> str:
+    """Return the slots in use by replica as JSON: the busiest, if there are too many to be told of."""
+    told, length = {}, 2
+    for replica, slots in sorted(busy.items(), key=lambda each: each[1], reverse=True):
+        length += len(json.dumps({replica: slots}))
+        if not slots or length > _BUSY_BYTES_MAX:
+            break
+        told[replica] = slots
+    return json.dumps(told)
 
 
 def _how_it_ended(program: str, code: int, errors: str) -> str:

@@ -10,7 +10,6 @@ import asyncio
 
 from autoscaler.clock import SystemClock
 from autoscaler.domain import DropReason, Fleet, Outcome, Request, TokenUse
-from autoscaler.errors import PlatformUnavailable
 from autoscaler.platforms.keda.options import KedaOptions
 from autoscaler.ports import Clock, ModelServer, ReplicaListener
 from autoscaler.remote_fleet import RemoteFleet
@@ -36,7 +35,6 @@ class Keda:
         self._fleet = RemoteFleet(options.fleet, server, clock or SystemClock())
         self._wish: int | None = None
         self._awake_for = 0
-        self._is_running = False
         self._watchers: set[asyncio.Event] = set()
 
     def __repr__(self) -> str:
@@ -67,7 +65,6 @@ class Keda:
     async def start(self, listener: ReplicaListener) -> None:
         """Report who is there, and keep reporting."""
         await self._fleet.start(listener)
-        self._is_running = True
 
     async def fleet(self) -> Fleet:
         """Count the replicas."""
@@ -75,19 +72,20 @@ class Keda:
 
     async def scale_to(self, replicas: int) -> None:
         """Answer `replicas` from now on. Raises PlatformUnavailable before `start` and after `stop`."""
-        if replicas < 0:
-            raise ValueError(f"need replicas >= 0, got {replicas}")
-        if not self._is_running:
-            raise PlatformUnavailable("nothing can be answered to KEDA before start or after stop")
+        self._fleet.check_wish(replicas)
         self._awake_for = 0 if replicas else max(0, self._awake_for - 1)
         self._wish = replicas
         self._fleet.wanted(self.desired or 0)
         self._tell()
 
+    def stand_by(self) -> None:
+        """Answer nothing from now on, for another one answers."""
+        self._wish, self._awake_for = None, 0
+        self._tell()
+
     async def stop(self) -> None:
         """End the watching and the answers; the replicas run on."""
-        self._is_running, self._wish, self._awake_for = False, None, 0
-        self._tell()
+        self.stand_by()
         await self._fleet.stop()
 
     # -- ports.RequestListener

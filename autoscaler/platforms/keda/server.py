@@ -24,6 +24,9 @@ from autoscaler.units import Address
 METRIC = "desired-replicas"
 """Name of the one metric; KEDA puts a prefix before it and takes it away again."""
 
+_CONNECTION_AGE = 30.0
+"""KEDA is asked to connect anew after so long, which it does without a gap [s]: so behind one Service it
+finds the program that leads now, although the one that led before is still there."""
 _LAST_WORDS = 2.0
 """How long answers that are under way may take to leave when the server stops [s]."""
 
@@ -63,7 +66,9 @@ class KedaServer:
         """Listen. Raises UsageError if the address cannot be listened at, or a certificate cannot be used."""
         options = self._options
         credentials = None if options.tls is None else listener_credentials(options.tls)
-        server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
+        server = grpc.aio.server(
+            options=[("grpc.so_reuseport", 0), ("grpc.max_connection_age_ms", int(1000 * _CONNECTION_AGE))]
+        )
         server.add_generic_rpc_handlers((self._handlers(),))
         address = str(Address(options.host, options.port))
         try:
@@ -109,13 +114,15 @@ class KedaServer:
         return messages.IsActiveResponse(result=is_active)
 
     async def _stream_is_active(self, ref: Any, context: Context) -> AsyncIterator[Any]:
-        """Say whether the pool is active, now and whenever that changes."""
+        """Say whether the pool is active, now and whenever that changes; end once nobody knows any more."""
         pool = await self._pool(ref, context)
         log.info("KEDA listens", scaled_object=f"{ref.namespace}/{ref.name}")
         changed, said = pool.watch(), None
         self._streams.add(changed)
         try:
             while self._server is not None:
+                if pool.is_active is None and said is not None:
+                    await _nobody_knows(context)
                 if pool.is_active is not None and pool.is_active != said:
                     said = pool.is_active
                     yield messages.IsActiveResponse(result=said)
@@ -153,7 +160,7 @@ class KedaServer:
 
 
 async def _nobody_knows(context: Context) -> NoReturn:
-    text = "no decision has been taken yet, or the mode is recommend; the fleet stays as it is"
+    text = "no decision has been taken here: the mode is recommend, or another one leads; the fleet stays"
     await _abort(context, grpc.StatusCode.UNAVAILABLE, text)
 
 

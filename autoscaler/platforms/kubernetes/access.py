@@ -5,7 +5,8 @@ service account. What it is not used for is the calls themselves: they are few, 
 no library knows beforehand, and must be watched closely. It is imported only when it is needed, and beside
 the event loop, for it is large (40 MB, half a second).
 
-Tokens are renewed by the library; where one is refused all the same, everything is read anew.
+Tokens are renewed by the library; where one is refused all the same, or the certificate of the server is not
+that of the authority any more, everything is read anew.
 """
 
 import asyncio
@@ -22,6 +23,8 @@ from autoscaler.errors import PlatformUnavailable
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where every pod finds its token, the authority of the API server, and its namespace."""
 
+_PLUGIN_MAX = 30.0
+"""A plugin that makes tokens must have made one within it [s]."""
 _IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
 
 
@@ -36,6 +39,8 @@ class Access:
     tls: ssl.SSLContext | None
     server_name: str | None
     """Name that its certificate must have, where that is not its host."""
+    proxy: str | None
+    """URL of the proxy to go through; None if there is none, or the surroundings name it."""
     authorization: Callable[[], Awaitable[str | None]]
     """The value of the header that says who we are now; None for a client certificate."""
 
@@ -68,26 +73,29 @@ async def load_access(kubeconfig: Path | None = None, context: str | None = None
             namespace = (SERVICE_ACCOUNT / "namespace").read_text("utf-8").strip()
         else:
             file = None if kubeconfig is None else str(kubeconfig)
-            loader = await config.load_kube_config(
-                config_file=file,
-                context=context,
-                client_configuration=settings,
-                persist_config=False,
-            )
+            async with asyncio.timeout(_PLUGIN_MAX):
+                loader = await config.load_kube_config(
+                    config_file=file,
+                    context=context,
+                    client_configuration=settings,
+                    persist_config=False,
+                )
             namespace = (loader.current_context or {}).get("context", {}).get("namespace") or "default"
         return _access(settings, namespace)
-    except (config.ConfigException, OSError, ValueError, KeyError, ssl.SSLError) as error:
+    except Exception as error:  # a file may be half written, and hold anything; the library lets all through
         where = kubeconfig or "the kubeconfig or the service account of this pod"
-        raise PlatformUnavailable(f"{where} cannot be used: {error}; set kubeconfig, or mend it") from error
+        why = " ".join(_words(error).split())
+        raise PlatformUnavailable(f"{where} cannot be used: {why}; set kubeconfig, or mend it") from error
 
 
 def _access(settings: Any, namespace: str) -> Access:
     async def authorization() -> str | None:
         try:
-            key: str | None = await settings.get_api_key_with_prefix("BearerToken")
+            async with asyncio.timeout(_PLUGIN_MAX):
+                key: str | None = await settings.get_api_key_with_prefix("BearerToken")
         except Exception as error:  # whatever a plugin or a file does, it is no reason to end
-            raise PlatformUnavailable(f"no token for {settings.host}: {error}") from error
-        return key
+            raise PlatformUnavailable(f"no token for {settings.host}: {_words(error)}") from error
+        return key.strip() if key is not None else None  # a token file may end with a newline
 
     tls = None
     if settings.host.startswith("https:"):
@@ -96,4 +104,11 @@ def _access(settings: Any, namespace: str) -> Access:
             tls.load_cert_chain(settings.cert_file, settings.key_file)
         if not settings.verify_ssl:  # as the kubeconfig says
             tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
-    return Access(settings.host.rstrip("/"), namespace, tls, settings.tls_server_name, authorization)
+    host, name = settings.host.rstrip("/"), settings.tls_server_name
+    return Access(host, namespace, tls, name, settings.proxy, authorization)
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return f"its plugin gave no token within {_PLUGIN_MAX:g} s"
+    return str(error) or type(error).__name__

@@ -7,8 +7,8 @@ An answer 401 is neither: who we are is read anew, and the call made once more.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
 import aiohttp
@@ -16,6 +16,7 @@ import msgspec
 
 from autoscaler import __version__
 from autoscaler.errors import PlatformUnavailable
+from autoscaler.no_answer import why_no_answer
 from autoscaler.platforms.kubernetes.access import Access
 
 MERGE_PATCH = "application/merge-patch+json"
@@ -40,6 +41,15 @@ class ApiRefused(PlatformUnavailable):
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
         self.status = status
+
+
+@contextmanager
+def understood(what: str) -> Iterator[None]:
+    """Read an answer about `what` within: one of another form is ApiAway, for a broken gateway gave it."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise ApiAway(f"an answer about {what} is not understood: {error!r}") from error
 
 
 class Api:
@@ -78,10 +88,14 @@ class Api:
         """Open a watch; within, iterate over its events. After `silence` [s] without a byte it is ApiAway."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_TIMEOUT, sock_read=silence)
         try:
-            async with self._answer("GET", path, query, None, None, timeout) as answer:
+            async with AsyncExitStack() as opened:
+                # Who is there answers at once, if not with events: silence must not look like calm.
+                async with asyncio.timeout(_TIMEOUT):
+                    answering = self._answer("GET", path, query, None, None, timeout)
+                    answer = await opened.enter_async_context(answering)
                 yield self._events(answer)
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-            raise ApiAway(f"the watch of {path} broke: {error or type(error).__name__}") from error
+            raise ApiAway(f"the watch of {path} broke: {why_no_answer(error)}") from error
 
     async def close(self) -> None:
         """Let go of the connections."""
@@ -101,7 +115,7 @@ class Api:
         except TimeoutError as error:
             raise ApiAway(f"no answer to {method} {path} within {_TIMEOUT:g} s") from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise ApiAway(f"{method} {path} failed: {error or type(error).__name__}") from error
+            raise ApiAway(f"{method} {path} failed: {why_no_answer(error)}") from error
 
     @asynccontextmanager
     async def _answer(
@@ -123,24 +137,29 @@ class Api:
             if (who := await access.authorization()) is not None:
                 headers["Authorization"] = who
             more: dict[str, Any] = {"server_hostname": access.server_name} if access.server_name else {}
-            async with self._open_session().request(
-                method,
-                access.host + path,
-                params=query,
-                data=data,
-                headers=headers,
-                timeout=timeout,
-                allow_redirects=False,
-                ssl=access.tls if access.tls is not None else True,
-                **more,
-            ) as answer:
-                if answer.status == 401 and not last:
-                    await self._forget(access)
-                    continue
-                if answer.status >= 300:
-                    raise _refusal(method, path, answer.status, await answer.read())
-                yield answer
-                return
+            try:
+                async with self._open_session().request(
+                    method,
+                    access.host + path,
+                    params=query,
+                    data=data,
+                    headers=headers,
+                    timeout=timeout,
+                    allow_redirects=False,
+                    proxy=access.proxy,
+                    ssl=access.tls if access.tls is not None else True,
+                    **more,
+                ) as answer:
+                    if answer.status == 401 and not last:
+                        await self._forget(access)
+                        continue
+                    if answer.status >= 300:
+                        raise _refusal(method, path, answer.status, await answer.read())
+                    yield answer
+                    return
+            except aiohttp.ClientSSLError:  # the authority may have been renewed: the next call knows
+                await self._forget(access)
+                raise
 
     async def _known(self) -> Access:
         async with self._loading:

@@ -20,7 +20,7 @@ import structlog
 from autoscaler.clock import SystemClock
 from autoscaler.errors import PlatformUnavailable
 from autoscaler.platforms.kubernetes.access import load_access
-from autoscaler.platforms.kubernetes.api import CONFLICT, NOT_FOUND, Api, ApiAway, ApiRefused
+from autoscaler.platforms.kubernetes.api import CONFLICT, NOT_FOUND, Api, ApiRefused, understood
 from autoscaler.platforms.kubernetes.election import Election, ElectionTimes, LeaseRecord
 from autoscaler.platforms.kubernetes.names import OBJECT_NAME
 from autoscaler.ports import Clock
@@ -204,7 +204,7 @@ class LeaseLeadership:
 
 def _record(found: Any) -> LeaseRecord:
     """Read a Lease. Raises ApiAway if it is none."""
-    try:
+    with understood("a Lease"):
         spec = found.get("spec") or {}
         return LeaseRecord(
             holder=str(spec.get("holderIdentity") or ""),
@@ -214,5 +214,3 @@ def _record(found: Any) -> LeaseRecord:
             transitions=int(spec.get("leaseTransitions") or 0),
             version=str(found["metadata"]["resourceVersion"]),
         )
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ApiAway(f"an answer about a Lease is not understood: {error!r}") from error

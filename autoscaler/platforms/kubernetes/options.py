@@ -1,13 +1,10 @@
 """What the user says of replicas in a cluster: what is scaled, behind which Service, and who we are there."""
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from autoscaler.platforms.kubernetes.names import OBJECT_NAME
+from autoscaler.platforms.kubernetes.names import API_VERSION, OBJECT_NAME
 from autoscaler.remote_fleet import RemoteFleetOptions
-
-_API_VERSION = re.compile(r"([a-z0-9.-]+/)?v[a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +41,7 @@ class KubernetesOptions:
             value = getattr(self, key)
             if value is not None and not OBJECT_NAME.fullmatch(value):
                 raise ValueError(f"{key}: {value!r} is no name of Kubernetes; use a-z, 0-9, - and .")
-        if not _API_VERSION.fullmatch(self.api_version):
+        if not API_VERSION.fullmatch(self.api_version):
             raise ValueError(f"api_version: {self.api_version!r} is none; write it as apps/v1")
         if not self.fleet.is_told:
             raise ValueError("the replicas are found by their Service; remove urls and dns")

@@ -4,12 +4,14 @@ A replica is a pod whose endpoint is ready. One that terminates finishes what it
 is starting, unless it cannot be scheduled (for lack of GPUs, say) or has been trying for too long: what does
 not come is not counted on.
 
+For how long a pod has been as it is, is measured here, from when it was first seen so. The times that stand
+in it are those of other machines, whose clocks may be minutes apart.
+
 Sources: API reference of discovery.k8s.io/v1 EndpointSlice (conditions; nil means ready) and core/v1 Pod.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from autoscaler.remote_fleet import Member
@@ -19,20 +21,45 @@ UNSCHEDULABLE_AFTER = 30.0
 are there it is counted again."""
 
 _OVER = ("Succeeded", "Failed")
+_ON_ITS_WAY = ("ContainerCreating", "PodInitializing")
+"""A container waits for these in every start."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodCounts:
     """Pods that are wanted, which means neither over nor terminating [1]."""
 
-    live: int
+    live: int = 0
     """All of them."""
-    starting: int
+    starting: int = 0
     """Of those, neither ready nor hopeless."""
-    unschedulable: int
+    unschedulable: int = 0
     """Of those, without a node for too long."""
+    stuck: int = 0
+    """Of those, with a node, and not ready for too long."""
     why: str | None = None
-    """What the scheduler says of one of those."""
+    """What keeps pods from getting ready, for a person; None if nothing is known to."""
+
+
+class PodAges:
+    """For how long each pod has been in its state: with the same conditions, and as ready."""
+
+    def __init__(self) -> None:
+        self._since: dict[str, tuple[Any, float]] = {}
+
+    def update(self, pods: Mapping[str, Any], ready: Collection[str], now: float) -> dict[str, float]:
+        """Take in the pods by uid, and who is ready, at `now` [s, monotonic]; return the ages [s] by uid."""
+        since = {}
+        for uid, pod in pods.items():
+            conditions = pod["status"].get("conditions") or ()
+            state = (
+                uid in ready,
+                [(each["type"], each["status"], each.get("lastTransitionTime")) for each in conditions],
+            )
+            known = self._since.get(uid)
+            since[uid] = known if known is not None and known[0] == state else (state, now)
+        self._since = since
+        return {uid: now - began for uid, (_, began) in since.items()}
 
 
 def members_of(
@@ -54,35 +81,63 @@ def members_of(
         Uids of those that shall get nothing new.
     """
     found: dict[str, Member] = {}
-    # A pod with two addresses is in two slices; IPv4 comes first, and one of them is enough.
-    for each in sorted(slices, key=lambda each: (each["addressType"], each["metadata"]["name"])):
+    # A pod with two addresses is in two slices, which change one after the other. One address is enough, and
+    # always the same: that of its first kind, or of the kind that comes first here.
+    in_order = sorted(slices, key=lambda each: (each["addressType"], each["metadata"]["name"]))
+    kinds = {each["addressType"] for each in in_order}
+    for each in in_order:
         number = _port_of(each, port)
         for endpoint in each.get("endpoints") or ():
+            kind = _first_kind(pods.get(_uid(endpoint)))
+            if kind in kinds and kind != each["addressType"]:
+                continue
             member = _member(endpoint, number, is_https, pods, leaving)
             if member is not None:
                 found.setdefault(member.id, member)
     return list(found.values())
 
 
+def misses_of(slices: Iterable[Any], port: str | None) -> str | None:
+    """Say what keeps all pods of a Service from being found, whatever they do; None if nothing does."""
+    ports = [each.get("ports") or () for each in slices]
+    if not ports:
+        return "it has no EndpointSlice; set service to the one in front of the pods"
+    there = sorted(
+        {f"{each.get('name') or '(no name)'}: {each.get('port')}" for some in ports for each in some}
+    )
+    if not there or any(_port_of({"ports": some}, port) is not None for some in ports):
+        return None
+    return f"it has no port {port}; set port to one of these: {', '.join(there)}"
+
+
 def count_pods(
-    pods: Iterable[Any], ready: Collection[str], wall_time: float, start_timeout: float
+    pods: Mapping[str, Any], ready: Collection[str], ages: Mapping[str, float], start_timeout: float
 ) -> PodCounts:
-    """Count pods, of which those with a uid in `ready` are ready, at `wall_time` [s since the epoch]."""
-    live = starting = unschedulable = 0
-    why = None
-    for pod in filter(is_live, pods):
-        live += 1
-        if pod["metadata"]["uid"] in ready:
-            continue
-        refused = _unschedulable(pod)
-        if (
-            refused is not None
-            and wall_time - seconds_of(refused["lastTransitionTime"]) >= UNSCHEDULABLE_AFTER
-        ):
-            unschedulable, why = unschedulable + 1, refused.get("message") or refused.get("reason")
-        elif wall_time - seconds_of(pod["metadata"]["creationTimestamp"]) < start_timeout:
-            starting += 1
-    return PodCounts(live, starting, unschedulable, why)
+    """Count pods.
+
+    Parameters
+    ----------
+    pods : mapping of str to Pod
+        By uid.
+    ready : collection of str
+        Uids of those that are ready.
+    ages : mapping of str to float
+        For how long each has been as it is, by uid [s].
+    start_timeout : float
+        One that has a node and is not ready for so long is not counted on [s].
+    """
+    live = {uid: pod for uid, pod in pods.items() if is_live(pod)}
+    waiting = {uid: pod for uid, pod in live.items() if uid not in ready}
+    refused = {uid: why for uid, pod in waiting.items() if (why := _unschedulable(pod)) is not None}
+    hopeless = [uid for uid in refused if ages[uid] >= UNSCHEDULABLE_AFTER]
+    stuck = [uid for uid in waiting.keys() - refused.keys() if ages[uid] >= start_timeout]
+    return PodCounts(
+        live=len(live),
+        starting=len(waiting) - len(hopeless) - len(stuck),
+        unschedulable=len(hopeless),
+        stuck=len(stuck),
+        why=_why_not_ready([refused[uid] for uid in hopeless], waiting, stuck),
+    )
 
 
 def is_live(pod: Any) -> bool:
@@ -90,16 +145,44 @@ def is_live(pod: Any) -> bool:
     return "deletionTimestamp" not in pod["metadata"] and pod["status"].get("phase") not in _OVER
 
 
-def seconds_of(text: str) -> float:
-    """Return a time of the API, RFC 3339, as seconds since the epoch."""
-    return datetime.fromisoformat(text).timestamp()
+def _why_not_ready(refused: list[str], waiting: Mapping[str, Any], stuck: Collection[str]) -> str | None:
+    """Return what one of those pods says that are not going to get ready by themselves."""
+    if refused:
+        return f"{len(refused)} pods cannot be scheduled: {refused[0]}"
+    failing = {uid: why for uid, pod in waiting.items() if (why := _failing(pod)) is not None}
+    if failing:
+        return f"{len(failing)} pods do not start: {next(iter(failing.values()))}"
+    if stuck:
+        name = waiting[min(stuck)]["metadata"]["name"]
+        return f"{len(stuck)} pods do not get ready; see why: kubectl describe pod {name}"
+    return None
+
+
+def _failing(pod: Any) -> str | None:
+    """Return what a container waits for that is no part of a start: its image, its configuration, a pause."""
+    status = pod["status"]
+    for each in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
+        waiting = (each.get("state") or {}).get("waiting") or {}
+        if (reason := waiting.get("reason")) and reason not in _ON_ITS_WAY:
+            return f"{reason}: {waiting['message']}"[:500] if waiting.get("message") else str(reason)
+    return None
+
+
+def _uid(endpoint: Any) -> str:
+    return str((endpoint.get("targetRef") or {}).get("uid") or endpoint["addresses"][0])
+
+
+def _first_kind(pod: Any) -> str | None:
+    """Return the kind of a pod's first address; None if that is not known."""
+    address = None if pod is None else pod["status"].get("podIP")
+    return None if not address else "IPv6" if ":" in address else "IPv4"
 
 
 def _member(
     endpoint: Any, port: int | None, is_https: bool, pods: Mapping[str, Any], leaving: Collection[str]
 ) -> Member | None:
     conditions = endpoint.get("conditions") or {}
-    uid = str((endpoint.get("targetRef") or {}).get("uid") or endpoint["addresses"][0])
+    uid = _uid(endpoint)
     terminates = bool(conditions.get("terminating")) or "deletionTimestamp" in pods.get(uid, {}).get(
         "metadata", {}
     )
@@ -120,9 +203,10 @@ def _port_of(endpoint_slice: Any, port: str | None) -> int | None:
     return None
 
 
-def _unschedulable(pod: Any) -> Any:
-    """Return the condition that says that no node was found; None if that is not so."""
+def _unschedulable(pod: Any) -> str | None:
+    """Return what the scheduler says of a pod for which it found no node; None if that is not so."""
     for condition in pod["status"].get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            return condition if condition.get("reason") == "Unschedulable" else None
+            is_meant = condition.get("reason") == "Unschedulable"
+            return str(condition.get("message") or condition["reason"]) if is_meant else None
     return None

@@ -8,15 +8,10 @@ somebody else made in between is seen (409), and taken into account by reading a
 import socket
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from autoscaler.errors import PlatformUnavailable
-from autoscaler.platforms.kubernetes.api import Api, ApiRefused
+from autoscaler.platforms.kubernetes.api import NOT_FOUND, Api, ApiRefused, Json, understood
 from autoscaler.platforms.kubernetes.options import KubernetesOptions
-
-DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
-"""Annotation of a pod: the cheapest is deleted first; 0 where there is none."""
-CHEAP = "-1000"
 
 _REPORTER = "inference-autoscaler"
 
@@ -89,25 +84,36 @@ class Target:
         }
         await self._api.post(f"/apis/events.k8s.io/v1/namespaces/{self.namespace}/events", event)
 
-    async def set_deletion_cost(self, pod: str, cost: str | None) -> None:
-        """Say how cheap it is to delete a pod; None: as any other."""
-        change = {"metadata": {"annotations": {DELETION_COST: cost}}}
-        await self._api.patch(f"/api/v1/namespaces/{self.namespace}/pods/{pod}", change)
+    async def annotate(self, pod: Json, key: str, value: str | None) -> None:
+        """Set an annotation of a pod, or take it off; and note it in `pod`, till the watch tells."""
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{pod['metadata']['name']}"
+        await self._api.patch(path, {"metadata": {"annotations": {key: value}}})
+        pod["metadata"]["annotations"] = {**(pod["metadata"].get("annotations") or {}), key: value}
 
-    def _read(self, found: Any) -> Scale:
-        metadata = found["metadata"]
-        return Scale(
-            replicas=int(found.get("spec", {}).get("replicas") or 0),
-            selector=str(found.get("status", {}).get("selector") or ""),
-            version=str(metadata["resourceVersion"]),
-            uid=str(metadata["uid"]),
-        )
+    def _read(self, found: Json) -> Scale:
+        with understood(f"{self._path}/scale"):
+            metadata = found["metadata"]
+            scale = Scale(
+                replicas=int(found.get("spec", {}).get("replicas") or 0),
+                selector=str(found.get("status", {}).get("selector") or ""),
+                version=str(metadata["resourceVersion"]),
+                uid=str(metadata["uid"]),
+            )
+        if not scale.selector:  # it would select every pod of the namespace
+            raise PlatformUnavailable(
+                f"the /scale of {self} does not say which pods are its own; "
+                f"declare labelSelectorPath for {self._options.kind}, or wait until its controller fills it"
+            )
+        return scale
 
 
 async def slices_path(api: Api, namespace: str) -> str:
     """Return where EndpointSlices are listed; clusters before 1.21 have them as v1beta1, of the same form."""
-    versions = [each["version"] for each in (await api.get("/apis/discovery.k8s.io"))["versions"]]
-    version = "v1" if "v1" in versions else versions[0]
+    path = "/apis/discovery.k8s.io"
+    found = await api.get(path)
+    with understood(path):
+        versions = [str(each["version"]) for each in found["versions"]]
+        version = "v1" if "v1" in versions else versions[0]
     return f"/apis/discovery.k8s.io/{version}/namespaces/{namespace}/endpointslices"
 
 
@@ -116,18 +122,20 @@ async def find_target(api: Api, options: KubernetesOptions) -> Target:
     version = options.api_version
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     try:
-        resources = (await api.get(root))["resources"]
+        found = await api.get(root)
     except ApiRefused as error:
-        if error.status != 404:
+        if error.status != NOT_FOUND:
             raise
         raise PlatformUnavailable(
             f"the API server has no {version}; set api_version to that of {options.kind}, "
             "as `kubectl api-resources` shows it"
         ) from error
-    names = [each["name"] for each in resources if each["kind"] == options.kind and "/" not in each["name"]]
+    with understood(root):
+        kinds = {str(each["name"]): str(each["kind"]) for each in found["resources"]}
+    names = [name for name, kind in kinds.items() if kind == options.kind and "/" not in name]
     if not names:
         raise PlatformUnavailable(f"{version} has no kind {options.kind}; set kind, as in `Deployment`")
-    if not any(each["name"] == f"{names[0]}/scale" for each in resources):
+    if f"{names[0]}/scale" not in kinds:
         raise PlatformUnavailable(f"{options.kind} of {version} has no /scale; name something that has")
     namespace = options.namespace or await api.namespace()
     return Target(api, options, namespace, f"{root}/namespaces/{namespace}/{names[0]}/{options.name}")

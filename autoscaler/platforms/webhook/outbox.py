@@ -110,6 +110,12 @@ class Outbox:
             self._events.popleft()
             self._keep()
 
+    def clear(self) -> None:
+        """Give up all of them."""
+        if self._events:
+            self._events.clear()
+            self._keep()
+
     def _keep(self) -> None:
         keep(self._path, msgspec.json.encode(_Kept(self._name, self._next, list(self._events))))
 

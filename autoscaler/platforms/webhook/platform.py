@@ -10,22 +10,20 @@ question that is asked now and then (`status_url`), and by then also in those to
 """
 
 import asyncio
+from collections.abc import Callable
 from random import Random
 
 import structlog
 
 from autoscaler.clock import SystemClock
 from autoscaler.domain import Fleet
-from autoscaler.errors import PlatformUnavailable, UsageError
+from autoscaler.errors import UsageError
 from autoscaler.platforms.webhook.options import WebhookOptions
 from autoscaler.platforms.webhook.outbox import Outbox, ScaleEvent
 from autoscaler.platforms.webhook.receiver import Accepted, Declined, Failed, Outcome, Receiver
 from autoscaler.platforms.webhook.signature import read_secrets, signature_headers
 from autoscaler.ports import Clock, ModelServer, ReplicaListener
-from autoscaler.remote_fleet import FleetReport, Pauses, RemoteFleet
-
-_STATUS_TRUSTED = 3
-"""Nobody can tell the fleet after so many questions in a row without an answer [1]."""
+from autoscaler.remote_fleet import Inquiry, Pauses, RemoteFleet
 
 log = structlog.get_logger(__name__)
 
@@ -56,64 +54,69 @@ class Webhook:
         self._clock = clock or SystemClock()
         self._fleet = RemoteFleet(options.fleet, server, self._clock)
         self._receiver = Receiver(options)
+        ask, interval = self._receiver.status, options.status_interval
+        asks = options.status_url is not None
+        self._inquiry = Inquiry(options.pool, self._fleet, ask, interval, self._clock) if asks else None
         self._outbox = Outbox(options.fleet.state_dir / "outbox.json")
         self._pauses = Pauses(options.retry_initial, options.retry_max, rng or Random())
-        self._listener: ReplicaListener | None = None
         self._newest: int | None = None
         self._has_work = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
-        self._unanswered = 0 if options.status_url is None else _STATUS_TRUSTED
-        self.last_error: str | None = None
-        """Why the newest event is not delivered, for a person; None if it is."""
+        self._event_error: str | None = None
 
     def __repr__(self) -> str:
         return f"<Webhook desired={self._newest} {self._outbox!r} {self._fleet!r}>"
 
+    @property
+    def last_error(self) -> str | None:
+        """Why the newest event is not delivered, or nobody tells who is there, for a person; else None."""
+        return self._event_error or (None if self._inquiry is None else self._inquiry.trouble)
+
     async def start(self, listener: ReplicaListener) -> None:
-        """Ask once who is there, report them, and deliver what was left undelivered.
+        """Ask once who is there, and report them.
 
         Raises UsageError if the secrets cannot be read.
         """
         self._secrets()
-        self._listener = listener
-        if self._options.status_url is not None:
-            await self._ask_status()
+        if self._inquiry is not None:
+            await self._inquiry.once()
+            self._tasks.append(asyncio.create_task(self._inquiry.now_and_then()))
         await self._fleet.start(listener)
         self._tasks.append(asyncio.create_task(self._deliver(), name=f"web hook {self._options.pool}"))
-        if self._options.status_url is not None:
-            self._tasks.append(asyncio.create_task(self._ask_now_and_then()))
-        if self._outbox.first is not None:
-            log.info(
-                "events of an earlier run are delivered now", pool=self._options.pool, count=len(self._outbox)
-            )
-            self._has_work.set()
 
     async def fleet(self) -> Fleet:
         """Count the replicas. Raises PlatformUnavailable if the receiver, who should tell, does not."""
-        if self._unanswered >= _STATUS_TRUSTED:
-            raise PlatformUnavailable(f"{self._options.status_url} does not tell which replicas there are")
+        if self._inquiry is not None:
+            self._inquiry.check()
         return self._fleet.count()
 
     async def scale_to(self, replicas: int) -> None:
         """Queue an event if the number is another one than the newest event's; returns at once.
 
-        The first wish after a start is always told. What cannot be delivered is told by `last_error` and the
-        log, and tried again. Raises PlatformUnavailable before `start` and after `stop`.
+        The first wish after a start is always told, after what was left undelivered. What cannot be delivered
+        is told by `last_error` and the log, and tried again. Raises PlatformUnavailable before `start` and
+        after `stop`.
         """
-        if replicas < 0:
-            raise ValueError(f"need replicas >= 0, got {replicas}")
-        if self._listener is None:
-            raise PlatformUnavailable("the web hook cannot be told anything before start or after stop")
+        self._fleet.check_wish(replicas)
         self._fleet.wanted(replicas)
         if replicas == self._newest:
             return
-        self._outbox.add(replicas, self._newest, self._listener.busy_slots(), self._clock.wall_time())
+        if self._newest is None and len(self._outbox):
+            log.info("events of earlier are delivered now", pool=self._options.pool, count=len(self._outbox))
+        self._outbox.add(replicas, self._newest, self._fleet.busy_slots(), self._clock.wall_time())
         self._newest = replicas
         self._has_work.set()
 
+    def stand_by(self) -> None:
+        """Give up what is not delivered: it would contradict whoever asks from now on."""
+        self._has_work.clear()
+        if len(self._outbox):
+            log.info("undelivered events are given up", pool=self._options.pool, count=len(self._outbox))
+        self._outbox.clear()
+        self._newest = None
+
     async def stop(self) -> None:
         """End the telling and the watching; what is undelivered is kept for the next start."""
-        self._listener = None
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -121,36 +124,34 @@ class Webhook:
         await self._receiver.close()
 
     async def _deliver(self) -> None:
-        """Deliver for ever, one after the other."""
+        """Deliver for ever, one after the other; what an earlier run left waits until something is asked."""
         while True:
+            await self._has_work.wait()
             event = self._outbox.first
             if event is None:
                 self._has_work.clear()
-                await self._has_work.wait()
                 continue
             outcome = await self._attempt(event)
             if isinstance(outcome, Failed):
-                self._say(outcome.why)
+                self._say(log.warning, "event is not delivered; it is sent again", outcome.why)
                 await asyncio.sleep(max(self._pauses.next(), outcome.retry_after))
                 continue
             self._outbox.remove(event)
             self._pauses.reset()
-            self._conclude(event, outcome)
+            self._conclude(outcome)
 
-    def _conclude(self, event: ScaleEvent, outcome: Outcome) -> None:
+    def _conclude(self, outcome: Accepted | Declined) -> None:
         """An event is done with."""
         if isinstance(outcome, Declined):
-            log.error("event was declined and is given up", event_id=event.id, why=outcome.why)
-            self.last_error = outcome.why
+            self._say(log.error, "event was declined and is given up", outcome.why)
             if self._outbox.first is None:
                 self._newest = None  # so that the next wish is told again
             return
-        if self.last_error is not None:
+        if self._event_error is not None:
             log.info("the receiver takes events again", pool=self._options.pool, waiting=len(self._outbox))
-        self.last_error = None
-        is_asked = self._options.status_url is not None  # else what is told now would not be told anew
-        if isinstance(outcome, Accepted) and outcome.report is not None and is_asked:
-            self._take_in(outcome.report)
+        self._event_error = None
+        if outcome.report is not None and self._inquiry is not None:  # else nobody would tell it anew
+            self._inquiry.answered(outcome.report)
 
     async def _attempt(self, event: ScaleEvent) -> Outcome:
         try:
@@ -166,27 +167,8 @@ class Webhook:
         path = self._options.secret_file
         return () if path is None else read_secrets(path)
 
-    def _say(self, why: str) -> None:
+    def _say(self, tell: Callable[..., object], what: str, why: str) -> None:
         """Tell a new failure loudly, a repeated one softly."""
-        tell = log.debug if why == self.last_error else log.warning
-        tell("event is not delivered; it is sent again", pool=self._options.pool, why=why)
-        self.last_error = why
-
-    async def _ask_now_and_then(self) -> None:
-        while True:
-            await asyncio.sleep(self._options.status_interval)
-            await self._ask_status()
-
-    async def _ask_status(self) -> None:
-        try:
-            report = await self._receiver.status()
-        except PlatformUnavailable as error:
-            self._unanswered += 1
-            if self._unanswered == _STATUS_TRUSTED:
-                log.warning("fleet is not known any more", pool=self._options.pool, why=str(error))
-            return
-        self._take_in(report)
-
-    def _take_in(self, report: FleetReport) -> None:
-        self._unanswered = 0
-        self._fleet.told(report)
+        tell = log.debug if why == self._event_error else tell
+        tell(what, pool=self._options.pool, why=why)
+        self._event_error = why

@@ -3,7 +3,10 @@
 Redirects are not followed: the signature would go to somebody whom nobody named.
 """
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import aiohttp
@@ -11,6 +14,7 @@ import structlog
 
 from autoscaler import __version__
 from autoscaler.errors import PlatformUnavailable
+from autoscaler.no_answer import why_no_answer
 from autoscaler.platforms.webhook.options import WebhookOptions
 from autoscaler.remote_fleet import REPORT_BYTES_MAX, FleetReport, read_report
 from autoscaler.tls import client_context
@@ -114,16 +118,27 @@ class Receiver:
                 content = await answer.content.read(REPORT_BYTES_MAX + 1)
                 while len(content) <= REPORT_BYTES_MAX and (piece := await answer.content.read(65_536)):
                     content += piece
-                return answer.status, content, _retry_after(answer.headers.get("Retry-After", ""))
+                return answer.status, content, _retry_after(answer.headers)
         except TimeoutError as error:
             raise PlatformUnavailable(f"{url} gave no answer within {self._options.timeout:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise PlatformUnavailable(f"{url} cannot be reached: {error or type(error).__name__}") from error
+            raise PlatformUnavailable(f"{url} cannot be reached: {why_no_answer(error)}") from error
 
 
-def _retry_after(header: str) -> float:
-    """Return the seconds that a header asks for; a date, or nonsense, asks for none."""
-    return min(float(header), _RETRY_AFTER_MAX) if header.isascii() and header.isdigit() else 0.0
+def _retry_after(headers: Mapping[str, str]) -> float:
+    """Return the seconds for which an answer asks for patience; nonsense asks for none.
+
+    A date is held against the date of the answer, so nobody's clock need be right.
+    """
+    asked = headers.get("Retry-After", "")
+    seconds = 0.0
+    if asked.isascii() and asked.isdigit():
+        seconds = float(asked)
+    elif asked:
+        with suppress(KeyError, TypeError, ValueError):
+            until, now = (parsedate_to_datetime(text) for text in (asked, headers["Date"]))
+            seconds = (until - now).total_seconds()
+    return min(max(seconds, 0.0), _RETRY_AFTER_MAX)
 
 
 def _first_line(answer: bytes) -> str:

@@ -1,0 +1,150 @@
+"""Receivers that answer what no receiver should, and events that nobody wants any more."""
+
+import asyncio
+import json
+from random import Random
+
+import pytest
+
+from autoscaler.clock import VirtualClock
+from autoscaler.platforms.webhook import Webhook, WebhookOptions
+from autoscaler.platforms.webhook.receiver import Accepted, Declined, Failed, Receiver
+from autoscaler.remote_fleet import RemoteFleetOptions
+from tests.fakes.listed_servers import ScriptedServers
+from tests.fakes.replica_listener import FakeReplicaListener
+from tests.fakes.webhook_receiver import FakeReceiver
+
+A = "http://127.0.0.1:9001"
+
+
+def options(receiver, folder, **given):
+    fleet = RemoteFleetOptions(state_dir=folder, urls=(A,), probe_interval=0.001)
+    given = {"retry_initial": 0.001, "retry_max": 0.002, "timeout": 5.0, **given}
+    return WebhookOptions(pool="chat", url=receiver.url, fleet=fleet, **given)
+
+
+@pytest.fixture
+async def start(tmp_path):
+    """Starts a platform on a folder that later ones share; each ends before the next one begins."""
+    running = []
+
+    async def stop():
+        while running:
+            await running.pop().stop()
+
+    async def started(receiver, **given):
+        await stop()
+        chosen = options(receiver, tmp_path, **given)
+        platform = Webhook(chosen, ScriptedServers(A), VirtualClock(wall_time=1.75e9), Random(1))
+        running.append(platform)
+        await platform.start(FakeReplicaListener())
+        return platform
+
+    yield started
+    await stop()
+
+
+@pytest.fixture
+async def answered(tmp_path):
+    """What comes of one event, by the answer that it gets."""
+
+    async def post(answer=202, said=None, **given):
+        async with FakeReceiver() as fake:
+            fake.answers, fake.said = [answer], said
+            receiver = Receiver(options(fake, tmp_path, **given))
+            try:
+                return await receiver.post(json.dumps({"id": "1", "data": {"desired": 1}}).encode(), {})
+            finally:
+                await receiver.close()
+
+    return post
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 408, 409, 425, 429, 500, 502, 503, 504, 599])
+async def test_what_may_pass_is_sent_again(answered, status):
+    assert isinstance(await answered(status), Failed)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 304, 307, 308, 400, 405, 410, 413, 415, 422])
+async def test_what_will_not_pass_gives_the_event_up(answered, status):
+    assert isinstance(await answered(status), Declined)
+
+
+DATE = "Sun, 15 Jun 2025 15:06:40 GMT"
+SOON = "Sun, 15 Jun 2025 15:08:10 GMT"
+
+
+@pytest.mark.parametrize(
+    ("headers", "pause"),
+    [
+        ({"Retry-After": "90"}, 90.0),
+        ({"Retry-After": SOON, "Date": DATE}, 90.0),
+        ({"Retry-After": DATE, "Date": SOON}, 0.0),
+        ({"Retry-After": "999999999"}, 3600.0),
+        ({"Retry-After": "9" * 400}, 3600.0),
+        ({"Retry-After": "-5"}, 0.0),
+        ({"Retry-After": "soon"}, 0.0),
+        ({"Retry-After": SOON, "Date": "today"}, 0.0),
+        ({}, 0.0),
+    ],
+)
+async def test_patience_is_had_for_seconds_or_until_a_date_by_the_clock_of_the_receiver(
+    answered, headers, pause
+):
+    assert (await answered((429, headers))).retry_after == pause
+
+
+@pytest.mark.parametrize("said", [b"", b"<html>ok</html>", b"\xff\xfe", b'{"ready": 7}', b"x" * 6_000_000])
+async def test_any_answer_that_says_yes_is_a_yes(answered, said):
+    assert await answered(said=said) == Accepted(None)
+
+
+async def test_an_answer_that_does_not_end_is_none(answered):
+    outcome = await answered("drip", timeout=0.1)
+    assert isinstance(outcome, Failed)
+    assert "gave no answer within 0.1 s" in outcome.why
+
+
+async def test_what_an_earlier_run_left_is_told_to_nobody_until_something_is_asked(start):
+    async with FakeReceiver() as receiver:
+        receiver.answers = [503] * 1000
+        platform = await start(receiver)
+        await platform.scale_to(7)
+        await receiver.until(lambda: receiver.attempts)
+        await start(receiver)  # in recommend mode, or while another leads
+        receiver.answers, receiver.attempts = [], []
+        await asyncio.sleep(0.05)
+        assert receiver.attempts == []
+        platform = await start(receiver)
+        await platform.scale_to(8)
+        await receiver.until(lambda: receiver.applied == [7, 8])
+
+
+async def test_who_stands_by_tells_nothing_more_and_the_newest_when_it_is_asked_again(start):
+    async with FakeReceiver() as receiver:
+        receiver.answers = [503] * 1000
+        platform = await start(receiver)
+        await platform.scale_to(7)
+        await receiver.until(lambda: receiver.attempts)
+        platform.stand_by()
+        await asyncio.sleep(0.02)  # for an attempt that is under way
+        receiver.answers, receiver.attempts = [], []
+        await asyncio.sleep(0.05)
+        assert receiver.attempts == []
+        await platform.scale_to(7)
+        await receiver.until(lambda: receiver.applied == [7])
+        platform = await start(receiver)
+        assert len(platform._outbox) == 0
+
+
+async def test_what_is_declined_again_and_again_is_told_once(start, capsys):
+    async with FakeReceiver() as receiver:
+        receiver.answers = [400] * 3
+        platform = await start(receiver)
+        for _ in range(3):
+            before = len(receiver.attempts)
+            await platform.scale_to(2)
+            await receiver.until(lambda before=before: len(receiver.attempts) > before)
+            await receiver.until(lambda: platform._newest is None)
+        assert "answered 400" in platform.last_error
+        assert capsys.readouterr().out.count("[error") == 1
