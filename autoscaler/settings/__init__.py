@@ -1,7 +1,10 @@
 """The configuration file: every problem in it at once, each with its place; then options for every part.
 
 file ─ yaml_source ▶ Document (data with places) ─ schema, values ▶ FileSection ─ build ▶ Settings
-                        └─ contradictions, complaints ▶ SettingsError with all problems
+                        └─ kinds, rules, contradictions, complaints ▶ SettingsError with all problems
+
+A problem hides no other: `kinds` settles what a section is before anything in it is judged, and the rules of
+a section (`Section.RULES`) look at it as it is `written`, not at what was found right.
 """
 
 from autoscaler.settings.load import load

@@ -13,16 +13,11 @@ from autoscaler.proxy.grpc.options import GrpcOptions
 from autoscaler.proxy.options import ProxyOptions, RouteOptions
 from autoscaler.proxy.tenants.options import TenantOptions
 from autoscaler.scaling import DecisionPolicy
-from autoscaler.settings.schema import (
-    ACT,
-    FileSection,
-    LocalPlatform,
-    OpenAIServer,
-    PoolSection,
-    StaticPlatform,
-    TritonServer,
-)
+from autoscaler.settings.schema import ACT, FileSection
+from autoscaler.settings.schema_platform import LocalPlatform, StaticPlatform, ToldPlatform
+from autoscaler.settings.schema_pool import PoolSection
 from autoscaler.settings.schema_remote import PoolFacts
+from autoscaler.settings.schema_server import OpenAIServer, TritonServer
 from autoscaler.settings.settings import (
     AdminAccess,
     PlatformOptions,
@@ -132,6 +127,7 @@ def _pool(name: str, pool: PoolSection, state_dir: Path) -> PoolSettings:
         grpc_tls=pool.tls.grpc,
         speaks_grpc=_speaks_grpc(pool, platform),
         demand=None if pool.demand is None else pool.demand.options,
+        substitute=pool.substitute,
         signals=tuple(section.options(name) for name, section in pool.signals.items()),
     )
 
@@ -171,6 +167,8 @@ def _platform(name: str, pool: PoolSection, state_dir: Path) -> PlatformOptions:
         return pool.platform.options(_slots(pool), state_dir)
     if isinstance(pool.platform, StaticPlatform):
         return pool.platform.options(_slots(pool), grpc_port)
+    if isinstance(pool.platform, ToldPlatform):
+        return pool.platform.options
     return pool.platform.options(PoolFacts(name, _slots(pool), state_dir, grpc_port))
 
 

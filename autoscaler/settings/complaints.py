@@ -1,61 +1,43 @@
 """Turns what pydantic found wrong into problems that name the place, the value, and the remedy."""
 
-from typing import Any
-
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
-from autoscaler.settings.document import Document, KeyPath
-from autoscaler.settings.section import Section, kinds_of, section_at
+from autoscaler.settings.document import Document, KeyPath, shown
+from autoscaler.settings.section import Section, section_at
 from autoscaler.settings.values import NOT_ALLOWED, did_you_mean
 
-_SHOWN_MAX = 60
 _OF_A_SECTION = "keys with values, each on a line of its own"
 
 
 def note_all(error: ValidationError, root: type[Section], document: Document) -> None:
     """Add everything that `error` tells to the problems of `document`."""
     for details in error.errors(include_url=False):
-        path = _path(details["loc"], document)
-        if _is_told(path, details["type"], document):
-            continue
-        match details["type"]:
-            case "extra_forbidden":
-                _note_unknown(path, root, document)
-            case "missing":
-                document.note(path, "missing", "", _write(path, root, document))
-            case "union_tag_not_found":
-                _note_kind(path, "missing", root, document)
-            case "union_tag_invalid":
-                _note_kind(path, f"got {shown(document.at((*path, 'kind')))}", root, document)
-            case "model_type" | "model_attributes_type" | "dict_type":
-                document.note(path, f"got {shown(details['input'])}", _OF_A_SECTION)
-            case "tuple_type":
-                document.note(path, f"got {shown(details['input'])}", "a list, as [a, b]")
-            case type_ if type_ == NOT_ALLOWED:
-                given, context = details["input"], details["ctx"]
-                remedy = context["remedy"] or ("write a value or remove the key" if given is None else "")
-                told = "got something that is not shown here" if context["secret"] else f"got {shown(given)}"
-                document.note(path, told, context["allowed"], remedy)
-            case _:  # a ValueError of the options themselves, which names the values
-                document.note(path, details["msg"].removeprefix("Value error, "))
+        note(details, _path(details["loc"], document), root, document)
 
 
-def shown(value: Any) -> str:
-    """Write a value as it would stand in the file, cut when long."""
-    match value:
-        case None:
-            return "nothing"
-        case bool():
-            return "true" if value else "false"
-        case str():
-            text = f'"{value}"'
-        case list() | tuple():
-            text = f"[{', '.join(map(shown, value))}]"
-        case dict():
-            text = f"keys ({', '.join(map(str, value))})"
+def note(details: ErrorDetails, path: KeyPath, root: type[Section], document: Document) -> None:
+    """Add one error, of what is at `path`."""
+    if _is_told(path, details["type"], document):
+        return
+    match details["type"]:
+        case "extra_forbidden":
+            _note_unknown(path, root, document)
+        case "missing":
+            document.note(path, "missing", "", _write(path, root, document))
+        case "union_tag_not_found" | "union_tag_invalid":
+            pass  # `kinds` told it
+        case "model_type" | "model_attributes_type" | "dict_type":
+            document.note(path, f"got {shown(details['input'])}", _OF_A_SECTION)
+        case "tuple_type":
+            document.note(path, f"got {shown(details['input'])}", "a list, as [a, b]")
+        case type_ if type_ == NOT_ALLOWED:
+            given, context = details["input"], details["ctx"]
+            remedy = context["remedy"] or ("write a value or remove the key" if given is None else "")
+            told = "got something that is not shown here" if context["secret"] else f"got {shown(given)}"
+            document.note(path, told, context["allowed"], remedy)
         case _:
-            text = str(value)
-    return text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 1]}…"
+            document.note(path, details["msg"])
 
 
 def _path(location: tuple[str | int, ...], document: Document) -> KeyPath:
@@ -75,8 +57,7 @@ def _is_told(path: KeyPath, type_: str, document: Document) -> bool:
     """Whether the reader of the file already complained about the value that the error is about."""
     if type_ in ("extra_forbidden", "missing"):
         return False
-    subject = (*path, "kind") if type_.startswith("union_tag") else path
-    return any(unreadable[: len(subject)] == subject for unreadable in document.unreadable)
+    return any(unreadable[: len(path)] == path for unreadable in document.unreadable)
 
 
 def _note_unknown(path: KeyPath, root: type[Section], document: Document) -> None:
@@ -84,13 +65,6 @@ def _note_unknown(path: KeyPath, root: type[Section], document: Document) -> Non
     known = list(section.model_fields) if section else []
     remedy = did_you_mean(path[-1], known) or "remove it"
     document.note(path, "unknown key", ", ".join(known), remedy, document.key_places.get(path))
-
-
-def _note_kind(path: KeyPath, fault: str, root: type[Section], document: Document) -> None:
-    section = section_at(root, path[:-1], document)
-    kinds = kinds_of(section, str(path[-1])) if section else []
-    remedy = did_you_mean(document.at((*path, "kind")), kinds)
-    document.note((*path, "kind"), fault, " or ".join(kinds), remedy)
 
 
 def _write(path: KeyPath, root: type[Section], document: Document) -> str:

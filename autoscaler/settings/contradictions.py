@@ -1,65 +1,58 @@
-"""Rules between settings: values that are each allowed, and cannot all be meant.
+"""Rules between listeners, files and pools: values that are each allowed, and cannot all be meant.
 
 The rules look at the file as it was written, not at sections that were found right, so that a mistake
-elsewhere in the file hides none of them. A value that is wrong by itself takes no part.
+elsewhere in the file hides none of them. A value that is wrong by itself takes no part. What a section, or
+a pool, must hold to within itself stands there (`Section.RULES`).
 """
 
+import os
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import combinations
-from typing import Any
 from urllib.parse import urlsplit
 
-from autoscaler.dispatch.priority_class import DEFAULT_CLASSES
 from autoscaler.settings.document import Document, KeyPath, dotted
-from autoscaler.settings.server_contradictions import note_auto_slots, note_probe_over
+from autoscaler.settings.platform_rules import base
+from autoscaler.settings.rules import in_order
+from autoscaler.settings.schema import FileSection
+from autoscaler.settings.section import sections_in
 from autoscaler.settings.value_at import value_at
-from autoscaler.settings.values import did_you_mean
-from autoscaler.units import Address, format_duration, format_fraction
+from autoscaler.settings.written import Written, keep
+from autoscaler.units import Address
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
 _EVERY_INTERFACE = ("0.0.0.0", "::")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-
-
-@dataclass(frozen=True, slots=True)
-class _Order:
-    """`below` times `factor` must not be above `above`."""
-
-    below: KeyPath
-    above: KeyPath
-    show: Callable[[Any], str]
-    factor: int = 1
-    strict: bool = False
-
-
-_ORDERS_IN_POOL = (
-    _Order(("scaling", "replicas_min"), ("scaling", "replicas_max"), str),
-    _Order(("objective", "utilization_low"), ("objective", "utilization_high"), format_fraction, strict=True),
-    _Order(("objective", "wait"), ("queue", "wait_max"), format_duration),
-    _Order(("forecast", "interval"), ("forecast", "season"), format_duration, factor=2),
-    _Order(("forecast", "season"), ("forecast", "history_max"), format_duration),
+_WRITTEN_FILES: tuple[KeyPath, ...] = (
+    ("history",),
+    ("state",),
+    ("http", "access_log", "path"),
+    ("leadership", "lock_file"),
+)
+_READ_FILES: tuple[KeyPath, ...] = (
+    ("tenants", "keys_file"),
+    ("admin_access", "token_file"),
+    *(
+        (above, key)
+        for above in ("tls", "admin_access", "keda")
+        for key in ("certificate", "key", "client_ca")
+    ),
 )
 
 
 def note_contradictions(document: Document) -> None:
     """Add what does not go together to the problems of `document`."""
+    for path, section in sections_in(FileSection, document):
+        keep(section.RULES, Written(document, path, section))
     _note_pool_names(document)
     _note_same_address(document)
+    _note_same_file(document)
     _note_same_route(document)
     _note_same_model(document)
     _note_servers(document)
     _note_control_interval(document)
     for name in _pools(document):
-        pool = ("pools", name)
-        _note_names(document, (*pool, "queue", "classes"), "class")
-        _note_unknown_class(document, pool)
-        for order in _ORDERS_IN_POOL:
-            _note_order(document, order, (*pool, *order.below), (*pool, *order.above))
-        _note_replicas_without_gpu(document, pool)
-        note_auto_slots(document, pool)
-        note_probe_over(document, pool)
+        _note_names(document, ("pools", name, "queue", "classes"), "class")
 
 
 def _note_pool_names(document: Document) -> None:
@@ -78,23 +71,8 @@ def _note_names(document: Document, above: KeyPath, what: str) -> None:
             document.note(path, "got such a name", allowed, f"rename the {what}", document.key_places[path])
 
 
-def _note_unknown_class(document: Document, pool: KeyPath) -> None:
-    """Find a default class that the queue does not have; one that is not written may be any."""
-    path = (*pool, "route", "priority_class")
-    given, classes = document.at(path), document.at((*pool, "queue", "classes"))
-    known = list(classes) if isinstance(classes, dict) else [each.name for each in DEFAULT_CLASSES]
-    if isinstance(given, str) and known and given not in known:
-        remedy = did_you_mean(given, known) or f"name one of them, or add it to {dotted(pool)}.queue.classes"
-        document.note(path, f'got "{given}"', " or ".join(map(str, known)), remedy)
-
-
 def _note_same_address(document: Document) -> None:
-    listeners: list[KeyPath] = [("listen",), ("admin",)]
-    if _has_triton(document):
-        listeners.append(("grpc", "listen"))
-    if _has_keda(document):
-        listeners.append(("keda", "listen"))
-    for first, second in combinations(listeners, 2):
+    for first, second in combinations(_listeners(document), 2):
         one, other = value_at(document, first), value_at(document, second)
         if one and other and _overlap(one, other):
             path, kept, there = (
@@ -102,6 +80,28 @@ def _note_same_address(document: Document) -> None:
             )
             fault = f"got {document.at(path)}, where {dotted(kept)} ({there}) is already"
             document.note(path, fault, "", "choose another port for one of them")
+
+
+def _listeners(document: Document) -> list[KeyPath]:
+    listeners: list[KeyPath] = [("listen",), ("admin",)]
+    if _has_triton(document):
+        listeners.append(("grpc", "listen"))
+    if _has_keda(document):
+        listeners.append(("keda", "listen"))
+    return listeners
+
+
+def _note_same_file(document: Document) -> None:
+    """Find a file that this program writes, and that has another use too."""
+    first_with: dict[str, KeyPath] = {}
+    for path in (*_WRITTEN_FILES, *_READ_FILES):
+        if (file := value_at(document, path)) is None:
+            continue
+        first = first_with.setdefault(os.path.normpath(file), path)
+        if first != path and first in _WRITTEN_FILES:
+            here, other = (path, first) if path in document.key_places else (first, path)
+            fault = f"got {document.at(here)}, which is {dotted(other)} too"
+            document.note(here, fault, "", "give each a file of its own")
 
 
 def _has_triton(document: Document) -> bool:
@@ -161,77 +161,42 @@ def _models(document: Document, pool: str) -> list[tuple[KeyPath, str]]:
 
 def _note_servers(document: Document) -> None:
     """Find a server that is in two pools, whose slots would be counted twice, and this program itself."""
-    listen = value_at(document, ("listen",))
     first_with: dict[str, str] = {}
     for name in _pools(document):
-        urls = document.at(("pools", name, "platform", "urls"))
-        for index, url in enumerate(urls if isinstance(urls, list) else []):
-            path = ("pools", name, "platform", "urls", index)
-            if not isinstance(url, str):
-                continue
-            first = first_with.setdefault(url.rstrip("/"), name)
+        is_served_here = document.at(("pools", name, "demand")) is None
+        for path, url in _urls(document, ("pools", name, "platform", "urls")):
+            first = first_with.setdefault(base(url), name)
             if first != name:
                 remedy = "give each server to one pool, for its slots are counted there"
                 document.note(path, f"got {url}, which pool {first} has too", "", remedy)
-            is_served_here = document.at(("pools", name, "demand")) is None
-            if is_served_here and listen and (address := _address_of(url)) and _is_at(address, listen):
-                fault = f"got {url}, where this program itself listens ({listen})"
-                document.note(path, fault, "", "name the model server, or listen elsewhere")
+            if is_served_here:
+                _note_itself(document, path, url, "name the model server, or listen elsewhere")
+        for path, url in _urls(document, ("pools", name, "demand", "urls")):
+            _note_itself(document, path, url, "name the sidecar, or set admin to another port")
 
 
-def _note_replicas_without_gpu(document: Document, pool: KeyPath) -> None:
-    gpus = document.at((*pool, "platform", "gpus"))
-    least = value_at(document, (*pool, "scaling", "replicas_min"))
-    each = value_at(document, (*pool, "platform", "replicas_per_gpu"))
-    together = value_at(document, (*pool, "platform", "gpus_per_replica"))
-    if not (isinstance(gpus, list) and gpus and least and each and together):
-        return
-    room = len(gpus) // together * each
-    if least > room:
-        path = (*pool, "scaling", "replicas_min")
-        allowed = f"at most {room}, for platform.gpus has room for no more"
-        document.note(path, f"got {least}", allowed, "lower it, list more GPUs, or raise replicas_per_gpu")
+def _urls(document: Document, above: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+    urls = document.at(above)
+    for index, url in enumerate(urls if isinstance(urls, list) else []):
+        if isinstance(url, str):
+            yield (*above, index), url
+
+
+def _note_itself(document: Document, path: KeyPath, url: str, remedy: str) -> None:
+    address = _address_of(url)
+    for listener in _listeners(document):
+        own = value_at(document, listener)
+        if address and own and _is_at(address, own):
+            document.note(path, f"got {url}, where this program itself listens ({own})", "", remedy)
 
 
 def _note_control_interval(document: Document) -> None:
-    """Arrivals are counted once each control interval, so no bin of a forecast can be shorter."""
-    control_interval = value_at(document, ("control_interval",))
+    """Arrivals are counted once each control interval: no bin is shorter, and no reading of them rarer."""
+    file, control = Written(document, (), FileSection), ("control_interval",)
     for name in _pools(document):
-        path = ("pools", name, "forecast", "interval")
-        interval = value_at(document, path)
-        if control_interval and interval and control_interval > interval:
-            allowed = f"at most {dotted(path)} ({format_duration(interval)})"
-            fault = f"got {format_duration(control_interval)}"
-            document.note(("control_interval",), fault, allowed, "lower it, or raise the other")
-            return
-
-
-def _note_order(document: Document, order: _Order, below: KeyPath, above: KeyPath) -> None:
-    low, high = value_at(document, below), value_at(document, above)
-    if low is None or high is None or low * order.factor < high:
-        return
-    if low * order.factor == high and not order.strict:
-        return
-    if below in document.key_places:
-        bound = (
-            "less than"
-            if order.strict
-            else "at most"
-            if order.factor == 1
-            else f"at most 1/{order.factor} of"
-        )
-        allowed = f"{bound} {dotted(above)} ({order.show(high)})"
-        document.note(below, f"got {order.show(low)}", allowed, "lower it, or raise the other")
-    else:
-        bound = (
-            "more than"
-            if order.strict
-            else "at least"
-            if order.factor == 1
-            else f"at least {order.factor} times"
-        )
-        allowed = f"{bound} {dotted(below)} ({order.show(low)})"
-        document.note(above, f"got {order.show(high)}", allowed, "raise it, or lower the other")
+        keep((in_order(control, ("pools", name, "forecast", "interval")),), file)
+        if document.at(("pools", name, "demand")) is not None:
+            keep((in_order(("pools", name, "demand", "interval"), control),), file)
 
 
 def _pools(document: Document) -> Iterator[str]:

@@ -8,6 +8,8 @@ from autoscaler.errors import Problem
 KeyPath = tuple[str | int, ...]
 """The way from the top to a value: `("pools", "chat", "platform", "gpus", 0)`."""
 
+_SHOWN_MAX = 60
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -63,3 +65,21 @@ class Document:
 def dotted(path: KeyPath) -> str:
     """Write a path as people do: `pools.chat.platform.gpus[0]`."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
+
+
+def shown(value: Any) -> str:
+    """Write a value as it would stand in the file, cut when long."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            text = f'"{value}"'
+        case list() | tuple():
+            text = f"[{', '.join(map(shown, value))}]"
+        case dict():
+            text = f"keys ({', '.join(map(str, value))})"
+        case _:
+            text = str(value)
+    return text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 1]}…"

@@ -17,9 +17,15 @@ class GrpcPort:
     def target(self, url: str) -> str:
         """Return `host:port` for the server at base URL `url`."""
         parts = urlsplit(url)
-        port = parts.port or _DEFAULT_PORTS[parts.scheme]
+        port = http_port(url)
         host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
         return f"{host}:{port + self.number if self.is_added else self.number}"
+
+
+def http_port(url: str) -> int:
+    """Return the port of a base URL."""
+    parts = urlsplit(url)
+    return parts.port or _DEFAULT_PORTS[parts.scheme]
 
 
 BESIDE_HTTP = GrpcPort(1, is_added=True)

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from autoscaler.errors import SettingsError
+from autoscaler.errors import Problem, SettingsError
 from autoscaler.settings.build import settings_of
 from autoscaler.settings.complaints import note_all
 from autoscaler.settings.contradictions import note_contradictions
 from autoscaler.settings.for_command import Command, note_for_command
+from autoscaler.settings.kinds import settle_kinds
 from autoscaler.settings.schema import FileSection
 from autoscaler.settings.settings import Settings
 from autoscaler.settings.yaml_source import read
@@ -36,6 +37,7 @@ def load(
         With every problem of the file, in the order of their places.
     """
     document = read(path, os.environ if environment is None else environment)
+    settle_kinds(FileSection, document)
     note_contradictions(document)
     if command is not None:
         note_for_command(document, command)
@@ -45,4 +47,7 @@ def load(
         note_all(error, FileSection, document)
     if document.problems:
         raise SettingsError(sorted(document.problems, key=lambda problem: (problem.line, problem.column)))
-    return settings_of(file)
+    try:
+        return settings_of(file)
+    except ValueError as error:  # of the options themselves, which no rule foresaw
+        raise SettingsError([Problem(document.file, 0, 0, "", str(error))]) from error

@@ -6,8 +6,10 @@ from typing import Annotated
 from autoscaler.proxy.access_log import AccessLogOptions
 from autoscaler.proxy.idempotency_options import IdempotencyOptions
 from autoscaler.proxy.options import ProxyOptions
+from autoscaler.settings.rules import in_order
 from autoscaler.settings.section import Section, default
 from autoscaler.settings.values import Count, Duration, FilePath, OrNone, Share, Size, YesNo
+from autoscaler.units import format_size
 
 _SOME_TIME = Duration(least=0.001)
 """For what must take some time."""
@@ -39,6 +41,8 @@ class IdempotencySection(Section):
     total: Annotated[int, Size()] = default(IdempotencyOptions, "bytes_total")
     keep: Annotated[float, Duration()] = default(IdempotencyOptions, "keep")
     patience: Annotated[float, Duration()] = default(IdempotencyOptions, "patience")
+
+    RULES = (in_order("answer_max", "total", format_size),)
 
     @property
     def options(self) -> IdempotencyOptions:
@@ -76,3 +80,8 @@ class HttpSection(Section):
     share_port: Annotated[bool, YesNo()] = default(ProxyOptions, "share_port")
     access_log: AccessLogSection = AccessLogSection()
     idempotency: IdempotencySection = IdempotencySection()
+
+    RULES = (
+        in_order("connections_per_client_max", "connections_max", str),
+        in_order("body_spool", "body_spool_total", format_size),
+    )

@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Annotated
 
 from autoscaler.platforms.kubernetes import LeaseOptions
+from autoscaler.settings.rules import no_use, not_both, without
 from autoscaler.settings.section import Section, default
-from autoscaler.settings.values import FilePath, OrNone, Text
+from autoscaler.settings.values import FilePath, ObjectName, OrNone, Text
 
 _FILE = OrNone(FilePath())
 _TEXT = OrNone(Text())
+_NAME = OrNone(ObjectName())
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +30,15 @@ class LeadershipSection(Section):
     """Who else there may be: `LockOptions` on one machine, `LeaseOptions` in a cluster."""
 
     lock_file: Annotated[Path | None, _FILE] = None
-    lease: Annotated[str | None, _TEXT] = None
-    namespace: Annotated[str | None, _TEXT] = default(LeaseOptions, "namespace")
+    lease: Annotated[str | None, _NAME] = None
+    namespace: Annotated[str | None, _NAME] = default(LeaseOptions, "namespace")
     kubeconfig: Annotated[Path | None, _FILE] = default(LeaseOptions, "kubeconfig")
     context: Annotated[str | None, _TEXT] = default(LeaseOptions, "context")
+
+    RULES = (
+        not_both("lock_file", "lease", "give the file if all controllers are on one machine, else the lease"),
+        *no_use(("namespace", "kubeconfig", "context"), without("lease"), "name the lease, or remove it"),
+    )
 
     @property
     def options(self) -> LeadershipOptions:
@@ -41,12 +48,3 @@ class LeadershipSection(Section):
         if self.lease is not None:
             return LeaseOptions(self.lease, self.namespace, self.kubeconfig, self.context)
         return None
-
-    def check(self) -> None:
-        """Raise ValueError if the options do not go together."""
-        if self.lock_file is not None and self.lease is not None:
-            raise ValueError(
-                f"got lock_file {self.lock_file} and lease {self.lease}; give the file where all controllers "
-                "are on one machine, else the lease"
-            )
-        _ = self.options

@@ -15,6 +15,8 @@ from autoscaler.dispatch.priority_class import DEFAULT_CLASSES, PriorityClass
 from autoscaler.dispatch.retry_budget import RetryBudgetOptions
 from autoscaler.proxy.affinity_key import AffinityKeyOptions
 from autoscaler.proxy.options import RouteOptions
+from autoscaler.settings.queue_rules import QUEUE_RULES
+from autoscaler.settings.rules import in_order
 from autoscaler.settings.section import Section, default
 from autoscaler.settings.values import (
     Count,
@@ -28,6 +30,7 @@ from autoscaler.settings.values import (
     Size,
     YesNo,
 )
+from autoscaler.units import format_fraction
 
 _SOME_TIME = Duration(least=0.001)
 """For what must take some time."""
@@ -44,6 +47,8 @@ class ClassSection(Section):
     queue_share: Annotated[float, Share()] = default(PriorityClass, "queue_share")
     preempts: Annotated[bool, YesNo()] = default(PriorityClass, "preempts")
     preemptible: Annotated[bool, YesNo()] = default(PriorityClass, "preemptible")
+
+    RULES = (in_order("slots_floor", "slots_share", format_fraction),)
 
     def options(self, name: str) -> PriorityClass:
         """Return the class."""
@@ -86,6 +91,8 @@ class QueueSection(Section):
     tenant_weights: dict[str, Annotated[float, Number(above=0.0)]] = Field(default_factory=dict)
     classes: dict[str, ClassSection] = _CLASSES
 
+    RULES = QUEUE_RULES
+
     @property
     def options(self) -> QueueOptions:
         """Return the options."""
@@ -99,10 +106,6 @@ class QueueSection(Section):
             starvation_every=self.starvation_every,
             tenant_weights=self.tenant_weights,
         )
-
-    def check(self) -> None:
-        """Raise ValueError if the options do not go together."""
-        _ = self.options
 
 
 class ConcurrencySection(Section):
@@ -125,6 +128,8 @@ class HealthSection(Section):
     spare_refused: Annotated[float, Duration()] = default(HealthOptions, "spare_refused")
     spare_broken: Annotated[float, Duration()] = default(HealthOptions, "spare_broken")
 
+    RULES = (in_order("ejection", "ejection_max"),)
+
     @property
     def options(self) -> HealthOptions:
         """Return the options."""
@@ -133,10 +138,6 @@ class HealthSection(Section):
             probe_failures_max=self.probe_failures,
             **self.model_dump(exclude={"failures", "probe_failures"}),
         )
-
-    def check(self) -> None:
-        """Raise ValueError if the options do not go together."""
-        _ = self.options
 
 
 class RetriesSection(Section):
@@ -163,26 +164,18 @@ class AffinitySection(Section):
         """Return how requests are told to be alike."""
         return AffinityKeyOptions(self.session_header, self.prompt_prefix)
 
-    def check(self) -> None:
-        """Raise ValueError if the options do not go together."""
-        _ = self.key_options
-
 
 class HedgingSection(Section):
     """Which requests are worth a second copy, where the route hedges: `HedgeOptions`."""
 
     quantile: Annotated[float, Fraction()] = default(HedgeOptions, "quantile")
     delay_min: Annotated[float, Duration()] = default(HedgeOptions, "delay_min")
-    share: Annotated[float, Share()] = default(HedgeOptions, "share")
+    share: Annotated[float, Share(zero_allowed=False)] = default(HedgeOptions, "share")
 
     @property
     def options(self) -> HedgeOptions:
         """Return the options."""
         return HedgeOptions(**self.model_dump())
-
-    def check(self) -> None:
-        """Raise ValueError if the options do not go together."""
-        _ = self.options
 
 
 class DispatchSection(Section):

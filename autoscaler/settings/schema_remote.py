@@ -12,13 +12,18 @@ from autoscaler.platforms.kubernetes.options import KubernetesOptions
 from autoscaler.platforms.webhook.options import WebhookOptions
 from autoscaler.remote_fleet.options import RemoteFleetOptions
 from autoscaler.settings.grpc_port import GrpcPort
+from autoscaler.settings.platform_rules import EXEC_RULES, KEDA_RULES, WEBHOOK_RULES
+from autoscaler.settings.rules import in_order
 from autoscaler.settings.section import Section, default
 from autoscaler.settings.values import (
+    ApiVersion,
     Command,
     Count,
     Duration,
     FilePath,
+    ObjectName,
     OrNone,
+    PortName,
     Text,
     Url,
     WebAddress,
@@ -39,10 +44,6 @@ class PoolFacts:
     slots_per_replica: int
     state_dir: Path
     grpc_port: GrpcPort | None = None
-
-
-_SOME_POOL = PoolFacts("pool", 1, Path())
-"""For checks that do not depend on the pool."""
 
 
 class RemoteFleetSection(Section):
@@ -79,6 +80,8 @@ class WebhookPlatform(RemoteFleetSection):
     retry_max: Annotated[float, _SOME_TIME] = default(WebhookOptions, "retry_max")
     ca: Annotated[Path | None, _FILE] = None
 
+    RULES = WEBHOOK_RULES
+
     def options(self, pool: PoolFacts) -> WebhookOptions:
         """Return the options of the platform."""
         own = set(WebhookPlatform.model_fields) - set(RemoteFleetSection.model_fields) - {"kind", "ca"}
@@ -88,10 +91,6 @@ class WebhookPlatform(RemoteFleetSection):
             tls=None if self.ca is None else ClientTls(ca=self.ca),
             **self.model_dump(include=own),
         )
-
-    def check(self) -> None:
-        """Raise ValueError if the options do not go together."""
-        self.options(_SOME_POOL)
 
 
 class ExecPlatform(RemoteFleetSection):
@@ -106,6 +105,8 @@ class ExecPlatform(RemoteFleetSection):
     status_interval: Annotated[float, _SOME_TIME] = default(ExecOptions, "status_interval")
     retry_initial: Annotated[float, _SOME_TIME] = default(ExecOptions, "retry_initial")
     retry_max: Annotated[float, _SOME_TIME] = default(ExecOptions, "retry_max")
+
+    RULES = EXEC_RULES
 
     def options(self, pool: PoolFacts) -> ExecOptions:
         """Return the options of the platform."""
@@ -122,35 +123,29 @@ class ExecPlatform(RemoteFleetSection):
             retry_max=self.retry_max,
         )
 
-    def check(self) -> None:
-        """Raise ValueError if the options do not go together."""
-        self.options(_SOME_POOL)
-
 
 class KedaPlatform(RemoteFleetSection):
     """KEDA asks for the number of replicas: `KedaOptions`."""
 
     kind: Literal["keda"]
 
+    RULES = KEDA_RULES
+
     def options(self, pool: PoolFacts) -> KedaOptions:
         """Return the options of the platform."""
         return KedaOptions(pool.name, self.fleet(pool))
-
-    def check(self) -> None:
-        """Raise ValueError if the options do not go together."""
-        self.options(_SOME_POOL)
 
 
 class KubernetesPlatform(Section):
     """Pods behind a Service, through the API server: `KubernetesOptions`."""
 
     kind: Literal["kubernetes"]
-    name: Annotated[str, Text(), Field(examples=["chat"])]
-    service: Annotated[str, Text(), Field(examples=["chat"])]
+    name: Annotated[str, ObjectName(), Field(examples=["chat"])]
+    service: Annotated[str, ObjectName(), Field(examples=["chat"])]
     resource_kind: Annotated[str, Text()] = default(KubernetesOptions, "kind")
-    api_version: Annotated[str, Text()] = default(KubernetesOptions, "api_version")
-    namespace: Annotated[str | None, OrNone(Text())] = default(KubernetesOptions, "namespace")
-    port: Annotated[str | None, OrNone(Text())] = default(KubernetesOptions, "port")
+    api_version: Annotated[str, ApiVersion()] = default(KubernetesOptions, "api_version")
+    namespace: Annotated[str | None, OrNone(ObjectName())] = default(KubernetesOptions, "namespace")
+    port: Annotated[str | None, OrNone(PortName())] = default(KubernetesOptions, "port")
     https: Annotated[bool, YesNo()] = default(KubernetesOptions, "is_https")
     kubeconfig: Annotated[Path | None, _FILE] = default(KubernetesOptions, "kubeconfig")
     context: Annotated[str | None, OrNone(Text())] = default(KubernetesOptions, "context")
@@ -159,6 +154,8 @@ class KubernetesPlatform(Section):
     probe_failures: Annotated[int, Count(least=1)] = default(RemoteFleetOptions, "probe_failures")
     start_timeout: Annotated[float, _SOME_TIME] = default(RemoteFleetOptions, "start_timeout")
     cold_start_initial: Annotated[float, _SOME_TIME] = default(RemoteFleetOptions, "cold_start_initial")
+
+    RULES = (in_order("cold_start_initial", "start_timeout"),)
 
     def options(self, pool: PoolFacts) -> KubernetesOptions:
         """Return the options of the platform."""
@@ -183,10 +180,6 @@ class KubernetesPlatform(Section):
             context=self.context,
             drain_max=self.drain_max,
         )
-
-    def check(self) -> None:
-        """Raise ValueError if the options do not go together."""
-        self.options(_SOME_POOL)
 
 
 RemotePlatform = WebhookPlatform | ExecPlatform | KedaPlatform | KubernetesPlatform

@@ -6,10 +6,11 @@ which section or field stands there: messages need the keys that would be allowe
 """
 
 import inspect
-from collections.abc import Iterator
-from typing import Annotated, Any, get_args, get_origin
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Annotated, Any, ClassVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, TypeAdapter, model_validator
 from pydantic.fields import FieldInfo
 
 from autoscaler.settings.document import Document, KeyPath
@@ -23,18 +24,13 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=False)
 
+    RULES: ClassVar[tuple[Callable[[Any], None], ...]] = ()
+    """What its values must have in common (`rules`); each is held against the section as it is `written`."""
+
     @model_validator(mode="before")
     @classmethod
     def _empty_is_default(cls, given: Any) -> Any:
         return {} if given is None else given
-
-    @model_validator(mode="after")
-    def _holds_together(self) -> "Section":
-        self.check()
-        return self
-
-    def check(self) -> None:
-        """Raise ValueError if the values do not go together; by default they do."""
 
 
 def default(owner: type, name: str) -> Any:
@@ -45,8 +41,10 @@ def default(owner: type, name: str) -> Any:
     return value
 
 
-def section_at(root: type[Section], path: KeyPath, document: Document) -> type[Section] | None:
-    """Return the section that `path` leads to in the document, or None if it leads to none."""
+def section_at(
+    root: type[Section], path: KeyPath, document: Document, above: KeyPath = ()
+) -> type[Section] | None:
+    """Return the section that `path` leads to from the section at `above`, or None if it leads to none."""
     section: type[Section] | None = root
     length = 0
     while section is not None and length < len(path):
@@ -55,7 +53,8 @@ def section_at(root: type[Section], path: KeyPath, document: Document) -> type[S
             return None
         kinds, named = _sections_in(info)
         length += 2 if named else 1
-        section = _of_kind(kinds, document.at((*path[:length], "kind"))) if length <= len(path) else None
+        kind = document.at((*above, *path[:length], "kind"))
+        section = _of_kind(kinds, kind) if length <= len(path) else None
     return section
 
 
@@ -63,6 +62,14 @@ def field_at(root: type[Section], path: KeyPath, document: Document) -> FieldInf
     """Return the field that `path` leads to in the document, or None if it leads to none."""
     section = section_at(root, path[:-1], document)
     return section.model_fields.get(str(path[-1])) if section else None
+
+
+@cache
+def adapter_of(section: type[Section], name: str) -> TypeAdapter[Any]:
+    """Return what reads the value of one field, wherever it is from."""
+    info = section.model_fields[name]
+    form: Any = Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
+    return TypeAdapter(form)
 
 
 def all_keys(section: type[Section], path: KeyPath = ()) -> Iterator[KeyPath]:
@@ -74,6 +81,31 @@ def all_keys(section: type[Section], path: KeyPath = ()) -> Iterator[KeyPath]:
             yield below
         for kind in kinds.values():
             yield from all_keys(kind, below)
+
+
+def sections_in(root: type[Section], document: Document) -> Iterator[tuple[KeyPath, type[Section]]]:
+    """Yield every section that is written in the document, with its path; not those of an unknown kind."""
+    waiting: list[tuple[KeyPath, type[Section]]] = [((), root)]
+    while waiting:
+        path, section = waiting.pop()
+        yield path, section
+        for key in section.model_fields:
+            for below, kinds in written_below(section, path, key, document):
+                if found := _of_kind(kinds, document.at((*below, "kind"))):
+                    waiting.append((below, found))
+
+
+def written_below(
+    section: type[Section], path: KeyPath, key: str, document: Document
+) -> Iterator[tuple[KeyPath, dict[str, type[Section]]]]:
+    """Yield each section that is written at `key` of the section at `path`, and what kinds it may be of."""
+    kinds, named = _sections_in(section.model_fields[key])
+    above = (*path, key)
+    names = document.at(above) if named else None
+    for below in [(*above, name) for name in names] if isinstance(names, dict) else [] if named else [above]:
+        is_section = document.at(below) is None or isinstance(document.at(below), dict)
+        if kinds and below in document.key_places and is_section:
+            yield below, kinds
 
 
 def kinds_of(section: type[Section], key: str) -> list[str]:

@@ -23,6 +23,7 @@ from autoscaler.proxy.tenants.options import TenantOptions
 from autoscaler.scaling import DecisionPolicy
 from autoscaler.settings.grpc_port import GrpcPort
 from autoscaler.settings.schema_leadership import LeadershipOptions
+from autoscaler.sharing.told_fleet import ToldOptions
 from autoscaler.telemetry.demand.options import DemandOptions
 from autoscaler.telemetry.signal_watch import SignalOptions
 from autoscaler.tls import ServerTls
@@ -69,7 +70,7 @@ class AdminAccess:
 RemoteOptions = WebhookOptions | ExecOptions | KedaOptions | KubernetesOptions
 """Where somebody else starts and ends the replicas of a pool."""
 
-PlatformOptions = StaticOptions | LocalOptions | RemoteOptions
+PlatformOptions = StaticOptions | LocalOptions | ToldOptions | RemoteOptions
 """Where the replicas of a pool live."""
 
 
@@ -99,6 +100,8 @@ class PoolSettings:
     """Metrics of other programs that are read and tested."""
     demand: DemandOptions | None = None
     """Where the demand is read; None if it is measured here."""
+    substitute: str | None = None
+    """The pool that stands in for this one while what is ordered here does not come; None: none does."""
 
 
 @dataclass(frozen=True, slots=True)

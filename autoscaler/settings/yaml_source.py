@@ -1,8 +1,8 @@
 """Reads a YAML file into a `Document`.
 
 PyYAML's `compose` gives nodes with positions; they become dicts, lists and scalars here. Three habits of
-YAML that surprise people are left out: words such as `no` and `on` are text, `12:30` is text, and a key
-given twice is a problem rather than the last one winning. Anchors, aliases and `<<` work.
+YAML that surprise people are left out: words such as `no` and `on` are text, so are `12:30` and `010`, and
+a key given twice is a problem rather than the last one winning. Anchors, aliases and `<<` work.
 
 `${NAME}` is expanded in values. An unquoted value is read as YAML again after that, but only as a
 scalar: the environment cannot add keys.
@@ -34,7 +34,7 @@ _SCALARS = (
     (_NULL, r"~|null|"),
     (_BOOL, r"true|false"),
     (_INT, r"[-+]?(?:0|[1-9][0-9]{0,17})"),
-    (_FLOAT, r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][-+]?[0-9]+)?"),
+    (_FLOAT, r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"),
 )
 
 

@@ -11,7 +11,9 @@ from autoscaler.platforms.local_process.options import LocalOptions
 from autoscaler.platforms.static import StaticOptions
 from autoscaler.settings import load
 from autoscaler.settings.document import KeyPath
-from autoscaler.settings.schema import FileSection, LocalPlatform, PoolSection, StaticPlatform
+from autoscaler.settings.schema import FileSection
+from autoscaler.settings.schema_platform import LocalPlatform, StaticPlatform
+from autoscaler.settings.schema_pool import PoolSection
 from autoscaler.settings.section import NAME, all_keys
 from autoscaler.settings.yaml_source import read
 

@@ -10,6 +10,8 @@ from autoscaler.settings import load
 from autoscaler.settings.schema_leadership import LockOptions
 
 STATIC = "platform: {kind: static, urls: [http://127.0.0.1:9001]}"
+TOLD = "platform: {kind: controller}"
+PROXIES = "demand: {kind: list, doors: proxies, urls: [http://10.0.0.5:8082]}"
 LIST = "demand: {kind: list, urls: [http://10.0.0.5:8082]}"
 
 
@@ -33,6 +35,9 @@ def pool(*lines: str) -> str:
         ("run", pool(STATIC)),
         ("sidecar", pool(STATIC)),
         ("controller", pool(STATIC, LIST)),
+        ("sidecar", pool(TOLD)),
+        ("sidecar", "tenants: {keys_file: k}\n" + pool(STATIC)),
+        ("controller", pool(STATIC, PROXIES)),
         ("controller", "leadership: {lock_file: /run/lead}\n" + pool(STATIC, LIST)),
     ],
 )
@@ -52,8 +57,20 @@ def test_a_file_of_its_own_kind_is_right(tmp_path, command, text):
             pool('platform: {kind: local, command: [x, "{port}"]}', LIST),
             "pools.a.platform.kind: got local",
         ),
+        ("run", pool(TOLD), "pools.a.platform.kind: got controller"),
+        ("controller", pool(TOLD, LIST), "pools.a.platform.kind: got controller"),
+        ("sidecar", pool(TOLD, "slots_per_replica: 4"), "pools.a.slots_per_replica: got 4, and a controller"),
+        (
+            "sidecar",
+            pool(TOLD, "server: {kind: triton, model: m, batching: auto}"),
+            "pools.a.server.batching: got auto, and proxies that share",
+        ),
+        (
+            "controller",
+            pool(STATIC, PROXIES, "slots_per_replica: auto"),
+            "pools.a.slots_per_replica: got auto, and slots that are divided",
+        ),
         ("sidecar", pool(STATIC, "signals: {e: {preset: vllm}}"), "pools.a.signals: got some"),
-        ("sidecar", "tenants: {keys_file: k}\n" + pool(STATIC), "tenants.keys_file: got a file"),
         ("run", "leadership: {lease: a}\n" + pool(STATIC), "leadership.lease: got a, and `autoscaler run`"),
         ("sidecar", "leadership: {lock_file: a}\n" + pool(STATIC), "leadership.lock_file: got a"),
     ],
@@ -64,7 +81,7 @@ def test_what_a_command_cannot_do_is_told_at_its_place(tmp_path, command, text, 
 
 def test_two_ways_to_lead_are_one_too_many(tmp_path):
     text = "leadership: {lock_file: a, lease: b}\n" + pool(STATIC, LIST)
-    assert problems(tmp_path, text, "controller")[0].startswith("leadership: got lock_file a and lease b")
+    assert problems(tmp_path, text, "controller")[0].startswith('leadership.lease: got "b" beside lock_file')
 
 
 @pytest.mark.parametrize(
@@ -95,6 +112,7 @@ def test_doors_in_the_dns_are_a_name_or_a_service_record(tmp_path, keys, why):
 
 def test_a_controller_takes_at_least_one_of_the_seconds_that_sidecars_tell_of(tmp_path):
     text = "control_interval: 500ms\n"
-    [found] = problems(tmp_path, text + pool(STATIC, LIST), "controller")
+    often = LIST.replace("}", ", interval: 200ms, timeout: 200ms}")
+    [found] = problems(tmp_path, text + pool(STATIC, often), "controller")
     assert found.startswith("control_interval: got 0.5s")
     assert problems(tmp_path, text + pool(STATIC), "run") == []

@@ -1,6 +1,5 @@
 """What is said of a wrong file: every problem at once, each with its place, the value and the remedy."""
 
-import re
 import textwrap
 from pathlib import Path
 
@@ -8,14 +7,8 @@ import pytest
 
 from autoscaler.errors import SettingsError
 from autoscaler.settings import load
+from tests.settings.transcript import CASES, TRANSCRIPT
 
-TRANSCRIPT = Path(__file__).with_name("problems.txt").read_text("utf-8")
-CASES = [
-    (name, textwrap.dedent(file), answer.split("\n"))
-    for name, file, answer in re.findall(
-        r"^--- (.+)\n((?:(?:    |\t).*\n)+)\n((?:\S.*\n?)+)", TRANSCRIPT, re.MULTILINE
-    )
-]
 SERVERS = "platform: {kind: static, urls: [http://127.0.0.1:9001]}"
 
 

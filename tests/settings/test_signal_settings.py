@@ -31,10 +31,13 @@ def test_a_metric_of_ones_own_is_described(tmp_path):
 @pytest.mark.parametrize(
     "signals, words",
     [
-        ("{mine: {}}", "give either preset, or metric"),
-        ("{mine: {preset: vllm, metric: m}}", "give either preset, or metric"),
-        ("{mine: {preset: vllm, unit: percent}}", "a preset knows its metrics; remove unit"),
-        ("{mine: {metric: m, type: counter, unit: percent}}", "a counter cannot count in percent"),
+        ("{mine: {}}", "give preset, or metric"),
+        ("{mine: {preset: vllm, metric: m}}", "give one of them"),
+        ("{mine: {preset: vllm, unit: percent}}", "a preset knows its metrics"),
+        (
+            "{mine: {metric: m, type: counter, unit: percent}}",
+            "got percent, and a counter cannot count in it",
+        ),
         ("{mine: {preset: vlm}}", "did you mean vllm?"),
     ],
 )
