@@ -66,4 +66,14 @@ class Hedge:
     """The lease of the first call."""
 
 
-Action = Send | SendBatch | Drop | Preempt | Hedge
+@value
+class HandOver:
+    """Report the request as `TakenOver` to the dispatcher whose slot was offered; it has left this one.
+
+    `request` has the deadline that it has by now, and is merged with nobody there.
+    """
+
+    request: Request
+
+
+Action = Send | SendBatch | Drop | Preempt | Hedge | HandOver

@@ -15,7 +15,8 @@ the clocks of those who wait stand, each for no longer than `clock_stops_max` in
 at which a client gives up. Stopping and starting them costs O(n), as rare as that is.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
@@ -126,12 +127,29 @@ class CentralQueue:
         place = self._turns.pop(now, may_start)
         if place is None:
             return None
+        self._has_left(place)
+        return place
+
+    def pop_for(self, classes: Container[str], now: float) -> Request | None:
+        """Take out the one of `classes` whose turn it is at `now` [s], whether or not a slot is free here.
+
+        Its deadline is the one that it has by now. None if nobody of them waits.
+        """
+        place = self._turns.pop(now, lambda _: True, classes)
+        if place is None:
+            return None
+        self._has_left(place)
+        stood = place.stood
+        if self._clocks_stand:
+            stood = min(stood + now - place.stands_since, self._clock_stops_max)
+        return replace(place.request, deadline=min(place.request.deadline + stood, place.request.given_up_at))
+
+    def _has_left(self, place: Place) -> None:
         del self.places[place.request.id]
         self.waiting -= 1
         self.bytes -= place.request.body_bytes
         if len(self.expiries) > _GARBAGE_MIN:
             self._sweep()
-        return place
 
     def rows_waiting(self, merge: Mergeable) -> int:
         """How many rows wait that may share a call [1]."""

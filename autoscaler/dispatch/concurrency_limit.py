@@ -43,13 +43,18 @@ class ConcurrencyOptions:
 
 
 class ConcurrencyLimit:
-    """The slots of one replica that may be offered. Began at `now` [s]; `slots` >= 1 when warm and well."""
+    """The slots of one replica that may be offered. Began at `now` [s]; `slots` when warm and well.
+
+    A replica has none for a while where several programs share its slots, and is as warm as it was thereafter.
+    """
 
     def __init__(self, options: ConcurrencyOptions, slots: int, now: float) -> None:
         self._options = options
         self._began = now
-        self._slots = slots
-        self._limit = slots
+        self.slots = slots
+        """Those that it has [1]."""
+        self._slots_last = slots  # that were any
+        self._limit: int | None = None  # cut to so many
         self._cut_at = -inf
         self._grows_from = now
         self.retry_at = -inf
@@ -57,12 +62,12 @@ class ConcurrencyLimit:
 
     def resize(self, slots: int) -> None:
         """The replica has other slots now; a cut holds as far as it goes."""
-        self._limit = slots if self._limit == self._slots else min(self._limit, slots)
-        self._slots = slots
+        self.slots = slots
+        self._slots_last = slots or self._slots_last
 
     def backpressure(self, retry_after: float, now: float) -> None:
         """The replica said at `now` that it is busy, and shall be left alone for `retry_after` [s]."""
-        options, grown = self._options, self._grown(now)
+        options, grown = self._options, min(self._slots_last, self._grown_back(now))
         self.retry_at = max(self.retry_at, now + min(retry_after, options.retry_after_max))
         if now - self._cut_at >= options.settle:
             grown = max(1, floor(grown * options.decrease))
@@ -77,11 +82,11 @@ class ConcurrencyLimit:
     def next_change(self, now: float) -> float:
         """When `offered` changes next, or it need not be left alone any more [s]; infinity if never."""
         options, times = self._options, [inf]
-        if self._grown(now) < self._slots:
+        if self._grown(now) < self.slots:
             steps = _steps(now - self._grows_from, options.recovery)
             times.append(self._grows_from + (steps + 1) * options.recovery)
-        if self._started(now) < self._slots:
-            period = options.slow_start / self._slots
+        if self._started(now) < self.slots:
+            period = options.slow_start / self.slots
             times.append(self._began + (_steps(now - self._began, period) + 1) * period)
         if self.retry_at > now:
             times.append(self.retry_at)
@@ -89,14 +94,19 @@ class ConcurrencyLimit:
 
     def _grown(self, now: float) -> int:
         """The limit, and what has grown back since."""
-        return min(self._slots, self._limit + _steps(now - self._grows_from, self._options.recovery))
+        return min(self.slots, self._grown_back(now))
+
+    def _grown_back(self, now: float) -> int:
+        if self._limit is None:
+            return self._slots_last
+        return self._limit + _steps(now - self._grows_from, self._options.recovery)
 
     def _started(self, now: float) -> int:
         """What slow start grants."""
         ramp = self._options.slow_start
-        if now >= self._began + ramp:
-            return self._slots
-        return min(self._slots, max(1, _steps(now - self._began, ramp / self._slots)))
+        if now >= self._began + ramp or not self.slots:
+            return self.slots
+        return min(self.slots, max(1, _steps(now - self._began, ramp / self.slots)))
 
 
 def _steps(passed: float, period: float) -> int:

@@ -1,18 +1,20 @@
 """The contract of events, checked before anything has changed, so that no action is lost with the error."""
 
 from autoscaler.dispatch.central_queue import CentralQueue
-from autoscaler.dispatch.events import Event, ReplicaReady, Returned
+from autoscaler.dispatch.events import Event, ReplicaReady, Returned, TakenOver
 from autoscaler.dispatch.slots import Slots
 from autoscaler.domain import Request
 
 
-def check(event: Event) -> None:
+def check(event: Event, queue: CentralQueue, slots: Slots) -> None:
     """Raise ValueError, naming what is wrong, if one of the rarer events cannot be."""
     match event:
+        case TakenOver(request):
+            check_arrival(request, queue, slots)
         case Returned(lease, request) if lease.request_id != request.id:
             raise ValueError(f"lease of {lease.request_id!r} cannot return request {request.id!r}")
-        case ReplicaReady(replica_id, count) if count < 1:
-            raise ValueError(f"need slots >= 1, got {count} for replica {replica_id!r}")
+        case ReplicaReady(replica_id, count) if count < 0:
+            raise ValueError(f"need slots >= 0, got {count} for replica {replica_id!r}")
         case ReplicaReady(replica_id, count, _, first) if first is not None and not 1 <= first <= count:
             raise ValueError(
                 f"need 1 <= learns_from <= slots, got {first} of {count} for replica {replica_id!r}"

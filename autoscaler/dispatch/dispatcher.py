@@ -18,7 +18,7 @@ Arrivals that start at once and slots that nobody waits for are nearly all there
 from dataclasses import replace
 from math import inf
 
-from autoscaler.dispatch.actions import Action, Drop, Preempt
+from autoscaler.dispatch.actions import Action, Drop, HandOver, Preempt
 from autoscaler.dispatch.admission import QueueOptions
 from autoscaler.dispatch.contract import check, check_arrival
 from autoscaler.dispatch.events import (
@@ -37,7 +37,9 @@ from autoscaler.dispatch.events import (
     ReplicaLost,
     ReplicaReady,
     Returned,
+    SlotElsewhere,
     SlotFreed,
+    TakenOver,
 )
 from autoscaler.dispatch.matching import Matching
 from autoscaler.dispatch.options import DispatchOptions
@@ -80,7 +82,7 @@ class Dispatcher(Matching):
         if isinstance(event, Arrived):
             check_arrival(event.request, queue, slots)
         elif not isinstance(event, SlotFreed):
-            check(event)
+            check(event, queue, slots)
         self._now = now
         actions: list[Action] = []
         expiries = queue.expiries
@@ -186,8 +188,6 @@ class Dispatcher(Matching):
                     self._offer(now)
             case ReplicaExpected(at):
                 self._expect(at, now, actions)
-            case Closing():
-                self._door.closed = True
             case ReplicaReady(replica_id):
                 self._door.expect_replica(None)
                 self._replicas.befallen(event, now)
@@ -195,6 +195,23 @@ class Dispatcher(Matching):
             case ReplicaDraining() | ReplicaLost() | Backpressure() | Probed():
                 self._replicas.befallen(event, now)
                 self._offer(now)
+            case _:
+                self._follow_pools(event, now, actions)
+
+    def _follow_pools(self, event: Event, now: float, actions: list[Action]) -> None:
+        """Take in what becomes of the pool, and of those that pools share."""
+        match event:
+            case Closing():
+                self._door.closed = True
+            case SlotElsewhere(classes):
+                request = self._queue.pop_for(classes, now)
+                if request is not None:
+                    self._is_over(request.id)
+                    actions.append(HandOver(replace(request, merge=None, tried=frozenset())))
+            case TakenOver(request) if request.deadline <= now:
+                self._drop_late(request, now, actions)
+            case TakenOver(request):
+                self._door.push(request, self._services.expected(request), now, returned=False)
 
     def _take_back(self, event: Returned, now: float, actions: list[Action]) -> None:
         """Let a request wait again, first in its class; it was let in once, so no bound refuses it now."""

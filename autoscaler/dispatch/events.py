@@ -117,6 +117,7 @@ class ReplicaReady:
 
     replica_id: str
     slots: int
+    """0, where other programs have all of them for now."""
     calls_max: int | None = None
     """Calls it takes at a time, if one call may serve several requests; then each slot is for a row of one.
     None: each slot takes a call, and requests are never merged."""
@@ -160,6 +161,26 @@ class ReplicaExpected:
 
 
 @value
+class SlotElsewhere:
+    """Optional: the pool that stands in for this one has a slot that nobody there waits for.
+
+    Whoever's turn it is goes there, with its `HandOver`, if its class is one of those that may start there.
+    """
+
+    classes: frozenset[str]
+
+
+@value
+class TakenOver:
+    """In the place of `Arrived`: a request that another pool has let in, and handed over.
+
+    No bound refuses it.
+    """
+
+    request: Request
+
+
+@value
 class Closing:
     """The program drains: nothing new is let in; what waits and what runs goes on."""
 
@@ -183,6 +204,8 @@ Event = (
     | ReplicaDraining
     | ReplicaLost
     | ReplicaExpected
+    | SlotElsewhere
+    | TakenOver
     | Closing
     | Tick
 )

@@ -85,9 +85,14 @@ class Health:
         self.suspects: set[str] = set()
         """Replicas of which it is news that a call was served."""
 
-    def appear(self, replica_id: str) -> None:
-        """A replica is ready, says its platform: one not known is well, and one spared is so no longer."""
-        self._records.setdefault(replica_id, _Record()).spared_until = -inf
+    def appear(self, replica_id: str, *, is_news: bool = True) -> None:
+        """A replica is ready, says its platform: one not known is well, and one spared is so no longer.
+
+        Where that is no news of its health, for only its slots are others, a known one stays as it is.
+        """
+        record = self._records.setdefault(replica_id, _Record())
+        if is_news:
+            record.spared_until = -inf
 
     def vanish(self, replica_id: str, now: float) -> None:
         """A replica is not ready any more, says its platform; it may not have been known."""

@@ -45,10 +45,9 @@ class Offering:
             slots = self._learning.appear(replica_id, slots, learns_from, now)
         limit = self._limits.get(replica_id)
         if limit is None:
-            self._limits[replica_id] = ConcurrencyLimit(self._options, slots, now)
-        else:
-            limit.resize(slots)
-        self._health.appear(replica_id)
+            limit = self._limits[replica_id] = ConcurrencyLimit(self._options, slots, now)
+        self._health.appear(replica_id, is_news=limit.slots == slots)
+        limit.resize(slots)
         self._offered[replica_id] = slots
         return slots
 
@@ -137,4 +136,4 @@ class Offering:
         state = self._health.state(replica_id)
         if state is HealthState.EJECTED or self._health.spared(replica_id, now):
             return 0
-        return 1 if state is HealthState.ON_TRIAL else limit.offered(now)
+        return min(1, limit.slots) if state is HealthState.ON_TRIAL else limit.offered(now)

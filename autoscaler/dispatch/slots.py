@@ -157,14 +157,14 @@ class Slots:
     def ready(self, replica_id: str, slots: int, calls_max: int | None = None) -> None:
         """Offer `slots` of a replica: new, known with other slots, or back from draining or loss.
 
+        None, if all of them are other programs' now; it is ready all the same.
+
         One that serves requests in batches has a slot for each row, and takes `calls_max` batches at a time.
         Leases that still run on it keep their slots; where there are more of them than `slots`, it
         gets nothing new until enough are given back.
         """
-        if slots < 1:
-            raise ValueError(
-                f"need slots >= 1, got {slots} for replica {replica_id!r}; drain it to give it nothing"
-            )
+        if slots < 0:
+            raise ValueError(f"need slots >= 0, got {slots} for replica {replica_id!r}")
         replica = self._replicas.get(replica_id)
         if replica is None:
             replica = self._replicas[replica_id] = _Replica(replica_id, 0, next(self._serials))

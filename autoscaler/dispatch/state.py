@@ -98,6 +98,12 @@ class DispatcherState:
         """Slots that live leases hold, also on draining and lost replicas [1]."""
         return self._slots.slots_busy
 
+    def welcomes(self) -> frozenset[str]:
+        """Classes of which a request of another pool would start at once; none while somebody waits here."""
+        if self._queue.waiting or not self._slots.slots_free:
+            return frozenset()
+        return frozenset(name for name, line in self._lines.items() if line.running < line.slots_max)
+
     @property
     def slots_ready(self) -> int:
         """Slots of ready replicas, busy or free [1]."""

@@ -10,7 +10,7 @@ So a low class cannot starve, and cannot take over either: if more is overdue th
 can serve, urgent classes still have all the others, and the order does not become first come, first served.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from math import inf
 
 from autoscaler.dispatch.class_line import ClassLine, MayStart
@@ -33,11 +33,15 @@ class ClassTurns:
         self._every = starvation_every
         self._turns_since_overdue = starvation_every
 
-    def pop(self, now: float, may_start: MayStart) -> Place | None:
-        """Take out the one whose turn it is at `now` [s]; None if nobody who waits can start."""
+    def pop(self, now: float, may_start: MayStart, classes: Container[str] | None = None) -> Place | None:
+        """Take out the one whose turn it is at `now` [s], of some `classes` or all; None if nobody can."""
         lines = []
         for line in self._lines:
-            if line.waiting and line.running < line.slots_max:
+            if (
+                line.waiting
+                and line.running < line.slots_max
+                and (classes is None or line.options.name in classes)
+            ):
                 lines.append(line)
         if len(lines) > 1 or (lines and lines[0].shared):  # else its age is its turn
             overdue = self._overdue(lines, now, may_start)

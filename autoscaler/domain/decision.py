@@ -102,6 +102,10 @@ class Numbers:
         growth has had no effect [1].
     asked_here, asked_elsewhere : int or None
         What was asked for here, and what somebody else has asked for instead [1]; None if nobody has.
+    substituted_share : float
+        Of this pool's demand, what another pool stands in for from now on [1]; NaN unless supply is short.
+    standing_in_rate : float
+        Arrivals of other pools, which are short, that this one stands in for [1/s].
     """
 
     arrival_rate: float = float("nan")
@@ -130,6 +134,8 @@ class Numbers:
     throughput_gain: float = float("nan")
     asked_here: int | None = None
     asked_elsewhere: int | None = None
+    substituted_share: float = float("nan")
+    standing_in_rate: float = float("nan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +260,10 @@ def _beyond_sizes(decision: Decision) -> list[str]:
             f"with {numbers.fleet_growth:.0%} more replicas {_more(numbers.throughput_gain)} was served: "
             "look for what they share"
         )
+    if numbers.substituted_share > 0:
+        parts.append(f"another pool stands in for {numbers.substituted_share:.0%} of the demand")
+    if not isnan(numbers.standing_in_rate):
+        parts.append(f"it stands in for {numbers.standing_in_rate:.3g}/s of pools that are short")
     if numbers.asked_elsewhere is not None:
         fate = "" if decision.desired == numbers.asked_elsewhere else ", which is not left so"
         parts.append(

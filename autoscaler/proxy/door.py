@@ -36,6 +36,8 @@ class Route:
     """Merges its requests; None: none is merged."""
     models: KnownModels | None = None
     """Those of its servers; None where they are no language models."""
+    substitute: "Route | None" = None
+    """The way to the pool that stands in for this one; None if none does."""
 
 
 def _by_prefix(routes: Sequence[Route]) -> list[tuple[Route, ...]]:

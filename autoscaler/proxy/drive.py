@@ -10,6 +10,7 @@ its handler is cancelled at the worst moment: before the decision, after it, or 
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from autoscaler.dispatch.events import (
@@ -64,14 +65,18 @@ class PoolDrive(ActionsPerformed):
     async def acquire(self, request: Request, item: Any = None) -> Grant | Dropped:
         """Wait for a slot; return it, or why there is none. `item` is what of it can be merged.
 
-        Whoever gets a `Grant` owes one `release`. When the wait is cancelled nothing is owed: the place in
-        the queue is given up, or the slot that came in the same moment is given back.
+        Whoever gets a `Grant` owes one `release`, to the drive of the pool whose slot it is, which may be the
+        one that stands in for this one. When the wait is cancelled nothing is owed: the place in the queue is
+        given up, or the slot that came in the same moment is given back.
         """
         now = self._clock.now()
         for listener in self._listeners:
             listener.arrived(request, now)
         waiter = self._new_waiter(request, asyncio.current_task(), item)
-        self._report(Arrived(request))
+        if self.gives_away and self._goes_over(request):
+            self._give(self._waiters.pop(request.id), replace(request, merge=None))
+        else:
+            self._report(Arrived(request))
         return await self._ending_of(waiter)
 
     async def retry(self, grant: Grant, *, refused: bool = False, alone: bool = False) -> Grant | Dropped:
@@ -86,6 +91,7 @@ class PoolDrive(ActionsPerformed):
         for listener in self._listeners:
             listener.returned(grant.request, now, grant.lease.slots)
         waiter = self._new_waiter(grant.request, use.owner, use.item)
+        waiter.came_from = use.came_from
         if grant.shared is not None:
             grant.shared.leave(grant.request.id)
         end = CallEnd.REFUSED if refused else CallEnd.INCONCLUSIVE
@@ -214,7 +220,7 @@ class PoolDrive(ActionsPerformed):
 
     def replica_expected(self, at: float | None) -> None:
         """The next one will be ready at this time [s, monotonic]; None if nobody knows."""
-        self._report(ReplicaExpected(at))
+        self._report(ReplicaExpected(None if self.gives_away else at))
 
     @property
     def urls(self) -> list[str]:
@@ -248,7 +254,10 @@ class PoolDrive(ActionsPerformed):
 
     def _abandon(self, waiter: Waiter) -> None:
         """The wait was cancelled: undo what the dispatcher has, or will have, decided."""
-        if isinstance(waiter.ending, Grant):
+        if waiter.is_elsewhere and self.substitute is not None:
+            waiter.is_elsewhere = False
+            self.substitute._abandon(waiter)
+        elif isinstance(waiter.ending, Grant):
             self.release(waiter.ending, Outcome.CANCELLED)
         elif waiter.ending is None:
             del self._waiters[waiter.request.id]

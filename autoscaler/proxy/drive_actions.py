@@ -1,12 +1,26 @@
 """Events reported to the dispatcher, and its actions performed at once, in its order.
 
 A future is resolved, a listener is told, a call is stopped. Nothing here waits.
+
+A pool may have another that stands in for it while what it orders does not come. Then whoever would wait
+here goes there as soon as a slot is free that nobody there waits for, in the order of this queue. The slot is
+leased there. That the request arrived is told to the listeners of this pool, and what becomes of it to those
+of the other: so each fact is told once, and demand counts where it was meant for.
 """
 
 import asyncio
+from typing import Self
 
-from autoscaler.dispatch.actions import Action, Drop, Hedge, Preempt, Send, SendBatch
-from autoscaler.dispatch.events import CallEnd, Event, SlotFreed, Tick
+from autoscaler.dispatch.actions import Action, Drop, HandOver, Hedge, Preempt, Send, SendBatch
+from autoscaler.dispatch.events import (
+    CallEnd,
+    Event,
+    ReplicaExpected,
+    SlotElsewhere,
+    SlotFreed,
+    TakenOver,
+    Tick,
+)
 from autoscaler.dispatch.slots import Lease
 from autoscaler.domain import DropReason, Outcome, Request
 from autoscaler.proxy.drive_state import DriveState
@@ -34,6 +48,14 @@ class ActionsPerformed(DriveState):
     """Performs what the dispatcher of a pool decides, whenever it does."""
 
     def _report(self, event: Event) -> None:
+        self._follow(event)
+        if self.gives_away:
+            self._hand_over()
+        for pool in self._stands_in_for:
+            if pool.gives_away:
+                pool._hand_over()
+
+    def _follow(self, event: Event) -> None:
         now = self._clock.now()
         for action in self._dispatcher.handle(event, now):
             self._perform(action, now)
@@ -54,14 +76,16 @@ class ActionsPerformed(DriveState):
                     stop()
             case Hedge(request, lease, of):
                 self._hedge(request, lease, self._uses.get(of.number), now)
+            case HandOver(request):
+                self._give(self._waiters.pop(request.id), request)
 
     def _start(
         self, waiter: Waiter, request: Request, lease: Lease, now: float, shared: SharedCall | None = None
     ) -> Grant:
-        grant = Grant(request, lease, self._replicas[lease.replica_id], now, shared)
+        grant = Grant(request, lease, self._replicas[lease.replica_id], now, shared, self.name)
         for listener in self._listeners:
             listener.started(request, now, lease.slots)
-        self._uses[lease.number] = SlotUse(grant, waiter.owner, item=waiter.item)
+        self._uses[lease.number] = SlotUse(grant, waiter.owner, item=waiter.item, came_from=waiter.came_from)
         self._end_wait(waiter, grant)
         return grant
 
@@ -83,7 +107,7 @@ class ActionsPerformed(DriveState):
         self._end_wait(waiter, Dropped(drop.reason, drop.retry_after))
 
     def _hedge(self, copy: Request, lease: Lease, first: SlotUse | None, now: float) -> None:
-        grant = Grant(copy, lease, self._replicas[lease.replica_id], started_at=now)
+        grant = Grant(copy, lease, self._replicas[lease.replica_id], started_at=now, pool=self.name)
         if first is None or first.take_copy is None:
             asyncio.get_running_loop().call_soon(self._report, SlotFreed(lease, CallEnd.INCONCLUSIVE))
             return
@@ -94,6 +118,53 @@ class ActionsPerformed(DriveState):
         waiter.ending = ending
         if waiter.woken is not None and not waiter.woken.done():  # done: its task was cancelled a moment ago
             waiter.woken.set_result(None)
+
+    # -- between pools
+
+    def substitute_by(self, pool: Self) -> None:
+        """Let `pool` stand in for this one, whenever `gives_away` is set."""
+        self.substitute = pool
+        pool._stands_in_for.append(self)
+
+    def give_away(self, *, wanted: bool) -> None:
+        """Hand requests over from now on, or no more."""
+        if wanted == self.gives_away or self.substitute is None:
+            return
+        self.gives_away = wanted
+        if wanted:
+            self._report(ReplicaExpected(None))  # those that were ordered are late
+
+    def _goes_over(self, request: Request) -> bool:
+        """Whether an arrival shall go to the other pool at once, as it would wait here and not there."""
+        return (
+            self.substitute is not None
+            and not self._dispatcher.slots_free
+            and request.priority_class in self.substitute._dispatcher.welcomes()
+        )
+
+    def _hand_over(self) -> None:
+        """Let go who waits here and can start there."""
+        pool = self.substitute
+        while pool is not None and self._dispatcher.waiting and (free := pool._dispatcher.welcomes()):
+            waiting = self._dispatcher.waiting
+            self._follow(SlotElsewhere(free))
+            if self._dispatcher.waiting == waiting:
+                return
+
+    def _give(self, waiter: Waiter, request: Request) -> None:
+        pool = self.substitute
+        if pool is None:
+            raise RuntimeError("a request was handed over, and no pool stands in")
+        self.handed_over += 1
+        waiter.is_elsewhere = True
+        waiter.request, waiter.came_from = request, self.name
+        waiter.item = None  # it is merged with nobody there
+        pool._take(waiter)
+
+    def _take(self, waiter: Waiter) -> None:
+        """Let a request of another pool wait here; as a rule it starts at once."""
+        self._waiters[waiter.request.id] = waiter
+        self._follow(TakenOver(waiter.request))
 
     # -- time
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from autoscaler.dispatch import Dispatcher
 from autoscaler.dispatch.health import HealthState
@@ -65,6 +65,13 @@ class DriveState:
         self._wakeup: float | None = None
         self._slots_leaked = 0
         self._difference = 0
+        self.substitute: Self | None = None
+        """The drive of the pool that stands in for this one."""
+        self.gives_away = False
+        """Whether requests that would wait here are handed over to it."""
+        self.handed_over = 0
+        """So many were, since the start [requests]."""
+        self._stands_in_for: list[Self] = []
 
     def busy_slots(self) -> Mapping[str, int]:
         """Slots in use by replica id, from the ledger."""
@@ -89,14 +96,35 @@ class DriveState:
         return self._dispatcher.slots_learned
 
     @property
+    def ejected(self) -> set[str]:
+        """Ids of ready replicas that get no requests for a while, because they failed."""
+        health = self._dispatcher.health().items()
+        return {replica_id for replica_id, state in health if state is HealthState.EJECTED}
+
+    @property
     def replicas_ejected(self) -> int:
-        """Ready replicas that get no requests for a while, because they failed [1]."""
-        return sum(state is HealthState.EJECTED for state in self._dispatcher.health().values())
+        """So many they are [1]."""
+        return len(self.ejected)
+
+    @property
+    def waiting(self) -> int:
+        """Requests in the queue [1]."""
+        return self._dispatcher.waiting
+
+    @property
+    def closing(self) -> bool:
+        """Whether nothing new is let in any more."""
+        return self._dispatcher.closing
 
     @property
     def idle(self) -> bool:
         """Whether nobody waits and nothing runs."""
         return not self._dispatcher.waiting and not self._dispatcher.running
+
+    def in_flight_for(self, pool: str) -> int:
+        """Requests here that another pool has handed over, waiting or in service [requests]."""
+        waiting = sum(waiter.came_from == pool for waiter in self._waiters.values())
+        return waiting + sum(use.came_from == pool for use in self._uses.values())
 
     def snapshot(self) -> PoolSnapshot:
         """Everything about the pool at this moment, read from the ledger."""

@@ -41,7 +41,7 @@ _LOOKED_THROUGH = 64 * 1024
 
 
 class Execution:
-    """Serves one request with the slots of one pool."""
+    """Serves one request with the slots of one pool, or of the one that stands in for it."""
 
     __slots__ = (
         "_copy",
@@ -242,6 +242,8 @@ class Execution:
     def _take(self, ending: Grant | Dropped) -> None:
         if isinstance(ending, Grant):
             self.grant = ending
+            if self._route.substitute is not None and ending.pool == self._route.substitute.drive.name:
+                self._route = self._route.substitute
             return
         self.grant = None
         waited = self._door.clock.now() - self.arrived_at

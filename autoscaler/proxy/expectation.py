@@ -1,6 +1,6 @@
 """When the next replica will be ready, as told to the queue of a pool that has none.
 
-    asleep      an arrival wakes the pool at the next decision, and then a start takes what starts take
+    asleep      an arrival wakes the pool, and a start takes what starts take; told anew with each arrival
     starting    what starts take, from when the first one was ordered
     else        nobody knows: something is ready, or a start is late
 
@@ -19,13 +19,13 @@ class Expectation:
     ----------
     drive : PoolDrive
         Of the pool; is told after every decision.
-    interval : float
-        Between decisions [s].
+    delay : float
+        From an arrival that wakes the pool to the decision [s].
     """
 
-    def __init__(self, drive: PoolDrive, interval: float) -> None:
+    def __init__(self, drive: PoolDrive, delay: float) -> None:
         self._drive = drive
-        self._interval = interval
+        self._delay = delay
         self._ordered_at: float | None = None
 
     def record(
@@ -50,7 +50,7 @@ class Expectation:
             return None
         if not fleet.starting and not desired:
             self._ordered_at = None
-            return now + self._interval + fleet.cold_start_mean
+            return now + self._delay + fleet.cold_start_mean
         if self._ordered_at is None:
             self._ordered_at = now
         at = self._ordered_at + fleet.cold_start_mean

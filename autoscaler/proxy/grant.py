@@ -18,6 +18,8 @@ class Grant:
     """When the slot was granted [s, monotonic]; service time counts from here."""
     shared: SharedCall | None = None
     """The call that serves it together with others; None: it makes its own."""
+    pool: str = ""
+    """Whose slot it is: of the pool that was asked, or of the one that stands in for it."""
 
 
 @value

@@ -9,7 +9,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from autoscaler.ports import Clock
@@ -140,10 +140,12 @@ class ProxyServer:
         tls = self._options.tls
         context = None if tls is None else server_context(tls)
         self._upstreams = [Upstream(self._options, pool.options) for pool in self._pools]
-        routes = [
-            Route(pool.drive, pool.options, upstream, pool.batching, pool.models)
-            for pool, upstream in zip(self._pools, self._upstreams, strict=True)
-        ]
+        routes = _with_substitutes(
+            [
+                Route(pool.drive, pool.options, upstream, pool.batching, pool.models)
+                for pool, upstream in zip(self._pools, self._upstreams, strict=True)
+            ]
+        )
         for route in routes:
             if route.batching is not None:
                 route.batching.use(route.drive, route.upstream)
@@ -231,3 +233,14 @@ class ProxyServer:
         for upstream in self._upstreams:
             await upstream.close()
         self._upstreams = []
+
+
+def _with_substitutes(routes: Sequence[Route]) -> list[Route]:
+    """Let each way know that to the pool which stands in for its own."""
+    to = {route.drive.name: route for route in routes}
+    return [
+        route
+        if route.drive.substitute is None
+        else replace(route, substitute=to[route.drive.substitute.name])
+        for route in routes
+    ]

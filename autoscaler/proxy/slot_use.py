@@ -20,6 +20,10 @@ class Waiter:
     """What of it can be merged; only who merges knows what that is."""
     woken: "asyncio.Future[None] | None" = None
     """Is done when there is an ending; None while nobody has to wait for it."""
+    came_from: str = ""
+    """The pool that has handed it over; empty if none has."""
+    is_elsewhere: bool = False
+    """Whether it was handed over to the pool that stands in for this one."""
 
 
 @dataclass(slots=True)
@@ -39,3 +43,5 @@ class SlotUse:
     """What of its request can be merged."""
     take_copy: Callable[[Grant], None] | None = None
     """Takes a second slot for the same request."""
+    came_from: str = ""
+    """The pool that has handed its request over; empty if none has."""

@@ -90,6 +90,32 @@ def test_other_slots_are_cut_no_further_and_no_less():
     assert limit.offered(0.0) == 2
 
 
+def test_a_cut_is_not_forgotten_while_the_replica_has_fewer_slots_for_a_while():
+    limit = a_limit(8)
+    limit.backpressure(0.0, now=0.0)
+    assert limit.offered(0.0) == 4
+    for slots in (4, 2, 0, 8):
+        limit.resize(slots)
+        assert limit.offered(0.0) == min(slots, 4)
+
+
+def test_a_refusal_while_it_has_no_slot_here_cuts_what_it_had():
+    limit = a_limit(8)
+    limit.resize(0)
+    limit.backpressure(0.0, now=0.0)
+    assert (limit.offered(0.0), limit.next_change(0.0)) == (0, inf)
+    limit.resize(8)
+    assert limit.offered(0.0) == 4
+
+
+def test_slow_start_goes_on_while_it_has_no_slot_here():
+    limit = a_limit(8, slow_start=8.0)
+    limit.resize(0)
+    assert (limit.offered(2.0), limit.next_change(2.0)) == (0, inf)
+    limit.resize(8)
+    assert limit.offered(4.0) == 4
+
+
 @given(
     slots=st.integers(1, 64),
     slow_start=st.one_of(st.just(0.0), st.floats(0.01, 100.0)),

@@ -292,7 +292,7 @@ def test_the_id_of_a_request_that_waits_or_runs_is_taken():
         Arrived(a_request("late")),  # alive
         Arrived(a_request("new", deadline=nan)),
         Arrived(a_request("new", body_bytes=-1)),
-        ReplicaReady("r0", 0),
+        ReplicaReady("r0", -1),
     ],
 )
 def test_a_broken_contract_loses_no_action(broken):

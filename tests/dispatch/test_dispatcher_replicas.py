@@ -40,6 +40,48 @@ def where(leases: list[Lease]) -> list[str]:
     return [lease.replica_id for lease in leases]
 
 
+# -- slots that go to other programs, and come back
+
+
+def with_r0_ejected() -> Dispatcher:
+    """With r0 and r1 of two slots each, of which r0 has just broken its third call, at 2.0."""
+    dispatcher = a_dispatcher(2, 2)
+    for number in range(3):
+        leases = arrive(dispatcher, *(f"{number}{name}" for name in "abcd"), now=float(number))
+        for lease in leases:
+            end = CallEnd.BROKE if lease.replica_id == "r0" else CallEnd.SERVED
+            dispatcher.handle(SlotFreed(lease, end), now=float(number))
+    return dispatcher
+
+
+def test_whoever_is_ejected_stays_so_whatever_slots_it_has():
+    dispatcher = with_r0_ejected()
+    for slots in (1, 0, 2):
+        dispatcher.handle(ReplicaReady("r0", slots), now=2.5)
+        assert dispatcher.health()["r0"] is HealthState.EJECTED
+        assert dispatcher.slots_ready == 2
+
+
+def test_whoever_is_spared_stays_so_if_it_has_other_slots():
+    dispatcher = a_dispatcher(2)
+    (lease,) = arrive(dispatcher, "a")
+    dispatcher.handle(SlotFreed(lease, CallEnd.REFUSED), now=0.0)
+    dispatcher.handle(ReplicaReady("r0", 1), now=0.5)
+    assert dispatcher.slots_ready == 0
+    dispatcher.handle(Tick(), now=1.0)
+    assert dispatcher.slots_ready == 1
+
+
+def test_one_on_trial_without_slots_is_offered_none():
+    dispatcher = with_r0_ejected()
+    dispatcher.handle(ReplicaReady("r0", 0), now=5.0)
+    dispatcher.handle(Tick(), now=30.0)
+    assert dispatcher.health()["r0"] is HealthState.ON_TRIAL
+    assert dispatcher.slots_ready == 2
+    dispatcher.handle(ReplicaReady("r0", 2), now=31.0)
+    assert dispatcher.slots_ready == 3
+
+
 # -- slow start
 
 

@@ -157,6 +157,9 @@ def test_whoever_broke_a_call_is_spared_for_a_moment_even_the_only_one():
     calls(health, "only", CallEnd.REFUSED, now=3.0)
     health.appear("only")  # its platform has looked
     assert not health.spared("only", 3.0)
+    calls(health, "only", CallEnd.REFUSED, now=4.0)
+    health.appear("only", is_news=False)
+    assert health.spared("only", 4.5)
 
 
 class HealthLaws(RuleBasedStateMachine):

@@ -133,9 +133,21 @@ def test_a_request_holds_one_slot_at_a_time():
         take(slots, "x")
 
 
-def test_a_replica_without_slots_is_refused():
-    with pytest.raises(ValueError, match="need slots >= 1, got 0 for replica 'a'"):
-        Slots().ready("a", 0)
+def test_a_replica_with_fewer_than_no_slots_is_refused():
+    with pytest.raises(ValueError, match="need slots >= 0, got -1 for replica 'a'"):
+        Slots().ready("a", -1)
+
+
+def test_a_replica_whose_slots_are_all_others_is_ready_and_takes_nothing():
+    slots = a_ledger(a=2)
+    lease = take(slots, "x")
+    slots.ready("a", 0)
+    assert (slots.slots_free, slots.slots_ready, slots.busy_by_replica()) == (0, 0, {"a": 1})
+    assert slots.take(Request("y", 0.0, 1.0)) is None
+    slots.free(lease)
+    assert slots.slots_free == 0
+    slots.ready("a", 1)
+    assert slots.slots_free == 1
 
 
 def test_dead_offers_stay_bounded_over_a_long_life():

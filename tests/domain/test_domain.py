@@ -64,6 +64,13 @@ def test_a_decision_tells_what_it_would_have_been_and_until_when_it_will_do():
     )
 
 
+def test_a_decision_tells_for_how_much_another_pool_stands_in_and_for_how_much_this_one_does():
+    short = str(Hold(3, Reason.SUPPLY_SHORT, Binding.SUPPLY, replace(NUMBERS, substituted_share=0.43)))
+    assert "; another pool stands in for 43% of the demand; " in short
+    spare = str(Hold(3, Reason.WITHIN_BAND, Binding.BAND, replace(NUMBERS, standing_in_rate=2.1)))
+    assert "; it stands in for 2.1/s of pools that are short; " in spare
+
+
 def test_what_is_not_known_is_left_out_of_the_sentence():
     assert str(Hold(1, Reason.METRICS_LOST, Binding.NONE)) == (
         "Hold 1 replica: no measurement came, and what is not known is not changed."

@@ -66,7 +66,7 @@ def a_fleet(ready: int = 0, starting: int = 0, draining: int = 0, cold_start: fl
 )
 def test_what_is_expected_follows_from_the_fleet_and_what_is_wanted_of_it(steps, at):
     told = Told()
-    expectation = Expectation(told, interval=10.0)
+    expectation = Expectation(told, delay=10.0)
     for fleet, desired, now in steps:
         expectation.follow(fleet, desired, now)
     assert told.at == at

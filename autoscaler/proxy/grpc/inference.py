@@ -10,6 +10,7 @@ request is told as ended. Nothing is awaited for that.
 
 import asyncio
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from types import TracebackType
 from typing import Any, Self
@@ -20,6 +21,7 @@ from autoscaler.dispatch.events import CallEnd
 from autoscaler.domain import Outcome, Request
 from autoscaler.proxy.affinity_key import affinity_key
 from autoscaler.proxy.answers import Refusal, Refused, dropped
+from autoscaler.proxy.batch.grpc_item import grpc_item
 from autoscaler.proxy.call import CallBroke
 from autoscaler.proxy.grant import Dropped, Grant
 from autoscaler.proxy.grpc.channels import Line
@@ -151,7 +153,7 @@ class Inference:
         wish = None
         if batching is not None and asked.method.kind is Kind.INFERENCE:
             names = (text_field(asked.message, number) for number in _MODEL_FIELDS)
-            wish = batching.grpc_wish(asked.message, asked.metadata, *names)
+            wish = batching.wish_of(partial(grpc_item, asked.message, asked.metadata), *names)
         if wish is None:
             self._take(await self._route.drive.acquire(self.request))
         else:
@@ -245,6 +247,9 @@ class Inference:
     def _take(self, ending: Grant | Dropped) -> None:
         if isinstance(ending, Grant):
             self.grant = ending
+            if ending.pool != self._route.drive.name:
+                self._route = self._front.routes.of_pool(ending.pool)
+                self._channels = self._front.channels(self._route)
             return
         self.grant = None
         waited = self._front.clock.now() - self._arrived_at

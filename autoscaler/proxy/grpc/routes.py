@@ -49,6 +49,10 @@ class Routes:
         open_to_all = [route for route in self.all if route.model is None]
         self._rest = self.all[0] if len(self.all) == 1 else next(iter(open_to_all), None)
 
+    def of_pool(self, name: str) -> GrpcRoute:
+        """Return the way to a pool that speaks gRPC. Raises KeyError if it does not."""
+        return self._by_name[name]
+
     def find(self, model: str | None, pool: str | None) -> GrpcRoute:
         """Return the way for a call about `model` (None: about none) that may name its `pool`.
 
