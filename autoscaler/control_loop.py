@@ -13,10 +13,11 @@ from typing import Any
 import structlog
 
 from autoscaler.decision_news import DecisionNews
-from autoscaler.domain import Decision, Fleet, Observation, ScaleTo
+from autoscaler.domain import Decision, Fleet, Observation, Reason, ScaleTo
 from autoscaler.errors import AutoscalerError, PlatformUnavailable
-from autoscaler.ports import Clock, ControllerJournal, DecisionLog, Leadership, Platform
+from autoscaler.ports import Clock, ControllerJournal, DecisionLog, Leadership, Platform, StandsBy
 from autoscaler.scaling import Controller
+from autoscaler.scaling.options import WAKE_DELAY
 
 log = structlog.get_logger(__name__)
 
@@ -25,6 +26,8 @@ _TRUSTED_INTERVALS = 3.0
 _OCCUPANCY_INTERVALS = 30  # of which the rolling occupancy is a mean
 _LEAD_LOOK = 1.0
 """Whether the lead has come to this one is looked at so often between two ticks [s]."""
+_WAKE_PAUSE = 1.0
+"""A pool that stays at zero nevertheless is not woken again before this [s]."""
 CHECKPOINT_INTERVAL = 86400.0
 """Between two copies of the controller [s]; a decision is re-executed from the copy before it on."""
 
@@ -70,6 +73,9 @@ class ControlLoop:
         Given the controller before its first step and once a day, and each fit that it adopts.
     leadership : Leadership, optional
         Who does not lead decides as well, and tells the platform nothing; None: nobody else could lead.
+    follow : callable, optional
+        Told each step's observation, fleet, decision and time at once; returns the decision with what pools
+        that stand in for each other have to say of it.
     """
 
     def __init__(
@@ -84,6 +90,7 @@ class ControlLoop:
         run_fit: Callable[[Callable[[], Any], float], Awaitable[Any]],
         journal: ControllerJournal | None = None,
         leadership: Leadership | None = None,
+        follow: Callable[[Observation | None, Fleet, Decision, float], Decision] | None = None,
     ) -> None:
         self._pool = pool
         self._controller = controller
@@ -95,17 +102,22 @@ class ControlLoop:
         self._run_fit = run_fit
         self._journal = journal
         self._leadership = leadership
+        self._follow = follow
         self._checkpoint_at: float | None = None
         self._last_step = (nan, nan)  # now and wall time
         self._fit: asyncio.Task[None] | None = None
         self._fleet: Fleet | None = None
+        self._unasked: str | None = None
+        self._refused: str | None = None
         self._told: int | None = None
         self._asked: int | None = None
         self._news = DecisionNews(pool)
         self._led = False
+        self._to_carry_out: Decision | None = None
         self._slots_before = 0
         self._recent: list[tuple[float, float]] = []
         self.state: ControlState | None = None
+        self._woken, self._woken_at = asyncio.Event(), -inf
 
     async def run(self) -> None:
         """Tick for ever, at even times; a tick that is missed is not made up for."""
@@ -113,28 +125,54 @@ class ControlLoop:
         try:
             while True:
                 due = max(due + self._options.interval, self._clock.now())
-                await self._wait(due)
+                if await self._is_woken_before(due):
+                    due = self._clock.now()
                 await self.tick()
         finally:
             if self._fit is not None:
                 self._fit.cancel()
                 await asyncio.gather(self._fit, return_exceptions=True)
 
-    async def _wait(self, due: float) -> None:
-        """Wait until `due` [s]; if the lead comes to this one meanwhile, carry out what it decided last."""
+    def wake(self) -> bool:
+        """Decide at once if there is no replica and none was asked for, as somebody waits; whether it is."""
+        is_asleep = self.state is None or not (self.state.decision.desired or self.state.fleet.ordered)
+        if is_asleep:
+            self._woken.set()
+        return is_asleep
+
+    async def _is_woken_before(self, due: float) -> bool:
+        """Wait until `due` [s], or until the pool is woken; whether it was.
+
+        If the lead comes to this one meanwhile, carry out what it decided last.
+        """
         longest = inf if self._leadership is None else _LEAD_LOOK
         while True:
-            await asyncio.sleep(min(due - self._clock.now(), longest))
+            if await self._is_woken(within=min(due - self._clock.now(), longest)):
+                return True
             if due <= self._clock.now():
-                return
-            if self._has_come_to_lead() and self.state is not None and self._options.actuate:
-                await self._actuate(self.state.decision)
+                return False
+            if self._has_come_to_lead() and self._to_carry_out is not None:
+                await self._actuate(self._to_carry_out)
+
+    async def _is_woken(self, within: float) -> bool:
+        """Wait to be woken, for so long [s]; whether it was."""
+        try:
+            async with asyncio.timeout(within):
+                await self._woken.wait()
+        except TimeoutError:
+            return False
+        await asyncio.sleep(max(WAKE_DELAY, self._woken_at + _WAKE_PAUSE - self._clock.now()))
+        self._woken_at = self._clock.now()
+        self._woken.clear()
+        return True
 
     def _has_come_to_lead(self) -> bool:
         """Whether it leads, and did not when last asked; who does not lead has asked for nothing."""
         led, self._led = self._led, self._leads
         if not self._led:
-            self._asked = None
+            if (led or self._asked is not None) and isinstance(self._platform, StandsBy):
+                self._platform.stand_by()
+            self._asked = self._refused = None
         return self._led and not led
 
     async def tick(self) -> None:
@@ -147,6 +185,8 @@ class ControlLoop:
         fleet = self._as_asked(self._fleet, reachable)
         self._checkpoint_if_due(now, wall_time)
         decision = self._controller.step(observation, fleet, now)
+        if self._follow is not None:
+            decision = self._follow(observation, fleet, decision, now)
         self._last_step = (now, wall_time)
         for each in self._logs:
             each.record(self._pool, observation, fleet, decision, now, wall_time)
@@ -163,9 +203,20 @@ class ControlLoop:
             log.info(self._what_becomes_of_it(), pool=self._pool, desired=decision.desired, why=str(decision))
         self._told = decision.desired
         self._news.follow(decision)
-        if reachable and self._options.actuate and self._leads:
-            await self._actuate(decision)
+        self._to_carry_out = decision if self._options.actuate and reachable and _is_seen(decision) else None
+        if self._to_carry_out is not None and self._leads:
+            await self._actuate(self._to_carry_out)
         self._start_fit_if_due(now)
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the platform could not be asked last, or refused, for a person; None if it did neither."""
+        return self._unasked or self._refused
+
+    @property
+    def acts(self) -> bool:
+        """Whether what is decided is carried out, and from here."""
+        return self._options.actuate and self._leads
 
     @property
     def _leads(self) -> bool:
@@ -219,15 +270,18 @@ class ControlLoop:
             log.warning(
                 "platform cannot be asked; the fleet is left as it is", pool=self._pool, error=str(error)
             )
+            self._unasked = str(error)
             return False
+        self._unasked = None
         return True
 
     async def _actuate(self, decision: Decision) -> None:
         try:
             await self._platform.scale_to(decision.desired)
-            self._asked = decision.desired
+            self._asked, self._refused = decision.desired, None
         except PlatformUnavailable as error:
             log.warning("platform refused; asked again next interval", pool=self._pool, error=str(error))
+            self._refused = str(error)
 
     def _start_fit_if_due(self, now: float) -> None:
         if self._fit is not None and not self._fit.done():
@@ -249,6 +303,15 @@ class ControlLoop:
         self._controller.adopt(fitted, self._clock.now())
         if fitted.failure:
             log.warning("no forecast from this history", pool=self._pool, error=fitted.failure)
+
+
+def _is_seen(decision: Decision) -> bool:
+    """Whether it says what shall be, and does not just keep what seems to be there.
+
+    The fleet may be seen wrongly just when the demand is not seen either: told to the platform, a number that
+    is out of date would change what shall stay.
+    """
+    return decision.reason is not Reason.METRICS_LOST
 
 
 def _occupancy(slot_time: Sequence[tuple[float, float]]) -> float:

@@ -12,7 +12,8 @@ import pytest
 from autoscaler import control_loop
 from autoscaler.clock import VirtualClock
 from autoscaler.control_loop import ControlLoop, ControlOptions
-from autoscaler.domain import Decision, Hold, Objective, Observation, Reason
+from autoscaler.domain import Decision, Fleet, Hold, Objective, Observation, Reason
+from autoscaler.errors import PlatformUnavailable
 from autoscaler.fit_process import FitFailed
 from autoscaler.scaling import Controller, DecisionPolicy
 from tests.fakes.platform import InMemoryPlatform
@@ -53,10 +54,11 @@ class World:
         policy: DecisionPolicy | None = None,
         run_fit=called_at_once,
         leadership=None,
+        ready: int = 2,
         **options,
     ):
         self.clock = VirtualClock(wall_time=1e6)
-        self.platform = InMemoryPlatform(self.clock, cold_start=20.0, ready=2)
+        self.platform = InMemoryPlatform(self.clock, cold_start=20.0, ready=ready)
         self.decisions = Decisions()
         self.rate: float | None = rate
         self.controller = Controller(Objective(wait_seconds=30.0), policy)
@@ -76,9 +78,9 @@ class World:
         if self.rate is None:
             return None
         arrivals = round(self.rate * 10)
-        return Observation(
-            10.0, arrivals, arrivals, 5.0 * arrivals, 50.0 * arrivals, 5.0 * self.rate, 10, 0, 0.0, wall_time
-        )
+        in_flight = 10 if arrivals else 0
+        seen = (arrivals, arrivals, 5.0 * arrivals, 50.0 * arrivals, 5.0 * self.rate, in_flight, 0, 0.0)
+        return Observation(10.0, *seen, wall_time)
 
     async def tick(self, times: int = 1) -> None:
         for _ in range(times):
@@ -117,9 +119,30 @@ async def test_a_platform_that_cannot_be_asked_is_left_alone_and_caught_up_later
     world.platform.is_unavailable = True
     await world.tick(5)
     assert len(world.platform.asked) == asked
+    assert world.loop.trouble == "the platform in memory was told to refuse"
     world.platform.is_unavailable = False
     await world.tick(5)
     assert len(world.platform.asked) == asked + 5
+    assert world.loop.trouble is None
+
+
+class Refusing(InMemoryPlatform):
+    """Tells the fleet, and takes no order."""
+
+    async def scale_to(self, replicas: int) -> None:
+        raise PlatformUnavailable("the quota is used up")
+
+
+async def test_what_a_platform_refused_is_told_until_it_takes_an_order():
+    world = await started()
+    taking, refusing = world.platform, Refusing(world.clock, cold_start=20.0, ready=2)
+    world.loop._platform = refusing
+    await refusing.start(FakeReplicaListener())
+    await world.tick(1)
+    assert world.loop.trouble == "the quota is used up"
+    world.loop._platform = taking
+    await world.tick(1)
+    assert world.loop.trouble is None
 
 
 async def test_a_platform_that_never_answered_gives_nothing_to_decide_about():
@@ -138,6 +161,20 @@ async def test_f4_a_lost_measurement_holds():
     assert isinstance(world.decisions.kept[-1], Hold)
     assert world.decisions.kept[-1].reason is Reason.METRICS_LOST
     assert (await world.platform.fleet()).ordered == before
+
+
+async def test_what_is_held_without_sight_is_told_to_nobody_for_the_fleet_may_be_seen_wrongly():
+    world = await started()
+    await world.tick(30)
+    asked, world.rate = len(world.platform.asked), None
+    world.platform.fleet = partial(_seen_as, await world.platform.fleet(), ready=3)  # type: ignore[method-assign]
+    await world.tick(2)
+    assert world.decisions.kept[-1].desired == 3
+    assert len(world.platform.asked) == asked
+
+
+async def _seen_as(fleet: Fleet, **counts: int) -> Fleet:
+    return replace(fleet, **counts)
 
 
 async def test_an_interval_that_was_slept_through_is_lost_and_lowers_nothing():
@@ -211,6 +248,31 @@ async def test_who_recommends_or_stands_by_has_asked_for_nothing():
         assert world.loop.state.decision.desired > 10
 
 
+async def test_it_acts_if_it_may_and_leads():
+    lead = Lead(True)
+    assert (await started()).loop.acts
+    assert not (await started(actuate=False)).loop.acts
+    assert not (await started(actuate=False, leadership=lead)).loop.acts
+    loop = (await started(leadership=lead)).loop
+    assert loop.acts
+    lead.is_leader = False
+    assert not loop.acts
+
+
+async def test_a_platform_that_goes_on_by_itself_is_told_when_the_lead_has_gone():
+    stood_by = []
+    lead = Lead(False)
+    world = await started(leadership=lead)
+    world.platform.stand_by = lambda: stood_by.append(len(world.decisions.kept))
+    await world.tick(2)
+    lead.is_leader = True
+    await world.tick(2)
+    assert stood_by == []
+    lead.is_leader = False
+    await world.tick(3)
+    assert stood_by == [4]  # at once, and once
+
+
 async def test_f15_one_of_two_acts_and_the_other_decides_the_same():
     lead, other = Lead(True), Lead(False)
     world, standby = await started(leadership=lead), await started(leadership=other)
@@ -240,6 +302,24 @@ async def test_who_comes_to_lead_between_two_ticks_carries_out_at_once_what_it_d
     lead.is_leader = True
     await asyncio.sleep(0.1)
     assert world.platform.asked == [world.loop.state.decision.desired]
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_who_comes_to_lead_carries_out_nothing_that_it_decided_on_a_fleet_of_before(monkeypatch):
+    monkeypatch.setattr(control_loop, "_LEAD_LOOK", 0.005)
+    lead = Lead(False)
+    world = await started(leadership=lead)
+    await world.tick(2)
+    world.platform.is_unavailable = True  # as it is for the one that leads, who gives up the lead
+    await world.tick(1)
+    world.clock.now = asyncio.get_running_loop().time  # type: ignore[method-assign]
+    world.loop._options = ControlOptions(interval=60.0)
+    running = asyncio.create_task(world.loop.run())
+    await asyncio.sleep(0.05)
+    lead.is_leader, world.platform.is_unavailable = True, False
+    await asyncio.sleep(0.1)
+    assert world.platform.asked == []
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
 
@@ -290,3 +370,37 @@ async def test_the_loop_ticks_at_even_times_until_it_is_cancelled():
 
 async def _note(ticks: list[None]) -> None:
     ticks.append(None)
+
+
+class TestWaking:
+    """A pool at zero, and a control interval that is much longer than any test."""
+
+    @pytest.fixture
+    async def asleep(self, monkeypatch):
+        monkeypatch.setattr(control_loop, "WAKE_DELAY", 0.01)
+        world = await started(rate=0.0, policy=DecisionPolicy(replicas_min=0), ready=0, interval=3600.0)
+        await world.tick()
+        assert world.decisions.kept[-1].desired == 0
+        running = asyncio.create_task(world.loop.run())
+        await asyncio.sleep(0)
+        yield world
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    async def test_a_request_has_it_decided_on_at_once(self, asleep):
+        asleep.rate = 0.1
+        asleep.clock.move_to(asleep.clock.now() + 3.0)
+        asleep.loop.wake()
+        await asyncio.sleep(0.1)
+        assert asleep.decisions.kept[-1].desired > 0
+        assert (await asleep.platform.fleet()).ordered > 0
+
+    async def test_a_burst_is_decided_on_once_and_who_is_awake_is_not_woken(self, asleep):
+        asleep.rate, before = 0.1, len(asleep.decisions.kept)
+        asleep.clock.move_to(asleep.clock.now() + 3.0)
+        for _ in range(100):
+            asleep.loop.wake()
+        await asyncio.sleep(0.1)
+        asleep.loop.wake()
+        await asyncio.sleep(0.1)
+        assert len(asleep.decisions.kept) == before + 1

@@ -97,6 +97,11 @@ class SimulatedFleet:
         """It has started."""
         self._move(replica, State.READY)
 
+    @property
+    def ordered(self) -> int:
+        """Replicas that are ready or starting [1]."""
+        return len(self._by_state[State.READY]) + len(self._by_state[State.STARTING])
+
     def fleet(self) -> Fleet:
         """Counts, and the law of starts as a platform would have measured it."""
         return Fleet(

@@ -4,9 +4,10 @@ It does what the live drivers do and no more: reports events to the dispatcher, 
 observation per decision to the policy, and the decision to the (simulated) platform. Nobody is refused, and
 nobody's patience ends, so the dispatcher has nothing to do at times at which nothing happens.
 
-A policy decides as often as it says. The record's ticks come at the control interval of the scenario all the
-same, so that policies with different rhythms are judged alike; the observer is closed whenever either is
-due, and a policy sees the pieces since its last decision joined into one observation.
+A policy decides as often as it says, and some decide soon after an arrival that finds no replica, too. The
+record's ticks come at the control interval of the scenario all the same, so that policies with different
+rhythms are judged alike; the observer is closed whenever either is due, and a policy sees the pieces since
+its last decision joined into one observation.
 
 A replica may be lost with requests on it. As with the live proxy, whose client is then told 502 since
 nobody knows what was executed, such a request is not sent again from here: its slot is freed, and the client
@@ -37,7 +38,7 @@ from autoscaler.dispatch.slots import Lease
 from autoscaler.domain import Fleet, Observation, Request
 from autoscaler.replay.agenda import FOREVER, Agenda
 from autoscaler.replay.interval import joined
-from autoscaler.replay.policies.policy import Policy
+from autoscaler.replay.policies.policy import Policy, WokenByArrivals
 from autoscaler.replay.record import Record
 from autoscaler.replay.replicas import SimulatedFleet, SimulatedReplica, State
 from autoscaler.replay.scenario import Scenario
@@ -61,7 +62,8 @@ def replay(
     """
     demand_rng, fleet_rng = np.random.default_rng(seed).spawn(2)
     arrivals = scenario.arrival_times(demand_rng)
-    run = _Run(scenario, arrivals, scenario.work(len(arrivals), demand_rng), fleet_rng, start_wall_time)
+    work = scenario.work(len(arrivals), demand_rng)
+    run = _Run(scenario, policy, arrivals, work, fleet_rng, start_wall_time)
     run.start()
     step = scenario.control_interval
     decision_step = policy.interval or step
@@ -72,12 +74,12 @@ def replay(
         tick_at = min(tick * step, end)
         while (decision_at := decisions * decision_step) < tick_at - _SAME_TIME:
             run.advance(decision_at)
-            run.decide(policy, decision_at)
+            run.decide(decision_at)
             decisions += 1
         run.advance(tick_at)
         run.tick(tick_at)
         if decision_at <= tick_at + _SAME_TIME:
-            run.decide(policy, tick_at)
+            run.decide(tick_at)
             decisions += 1
         if tick % max(1, ticks // 100) == 0:
             progress(tick / ticks)
@@ -90,12 +92,15 @@ class _Run:
     def __init__(
         self,
         scenario: Scenario,
+        policy: Policy,
         arrivals: NDArray[np.float64],
         work: NDArray[np.float64],
         rng: np.random.Generator,
         start_wall_time: float,
     ) -> None:
-        self._scenario = scenario
+        self._scenario, self._policy = scenario, policy
+        self._wake_delay = policy.wake_delay if isinstance(policy, WokenByArrivals) else FOREVER
+        self._is_woken = False
         self._arrivals: list[float] = arrivals.tolist()
         self._waits = [FOREVER] * len(arrivals)
         self._next = 0
@@ -141,13 +146,15 @@ class _Run:
         slots = fleet.ready * fleet.slots_per_replica
         self.record.ticks.append((now, busy, slots, fleet.ready, fleet.starting, fleet.draining))
 
-    def decide(self, policy: Policy, now: float) -> None:
-        """Ask the policy, and move the fleet."""
+    def decide(self, now: float) -> None:
+        """Ask the policy, and move the fleet; nothing if it was asked at this very moment."""
         self._close(now)
+        if not self._since_decision:
+            return
         observation = joined(self._since_decision)
         self._since_decision.clear()
         fleet = self._fleet.fleet()
-        decision = policy.decide(observation, fleet, now)
+        decision = self._policy.decide(observation, fleet, now)
         if decision is None:
             return
         self.record.decisions.append((now, decision))
@@ -186,12 +193,19 @@ class _Run:
         self._since_tick.append(piece)
         self._since_decision.append(piece)
 
+    def _wake(self, _: None, now: float) -> None:
+        self._is_woken = False
+        self.decide(now)
+
     # -- requests
 
     def _arrive(self, index: int, now: float) -> None:
         request = Request(str(index), now, FOREVER)
         self._observer.arrived(request, now)
         self._handle(Arrived(request), now)
+        if self._dispatcher.waiting and not self._is_woken and not self._fleet.ordered:
+            self._is_woken = True
+            self.at(now + self._wake_delay, self._wake, None)
 
     def end(self, lease: Lease, now: float) -> None:
         """The service of this lease is over; nothing happens if it broke before."""

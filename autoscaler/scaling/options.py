@@ -7,6 +7,10 @@ _HISTORY_BINS_MAX = 50_000
 """Half a year of 5 minutes; more makes a start slow and a fit no better [forecast intervals]."""
 
 
+WAKE_DELAY = 0.1
+"""An arrival that finds no replica, and none on its way, is decided on so soon [s], with its whole burst."""
+
+
 @dataclass(frozen=True, slots=True)
 class DecisionPolicy:
     """How the fleet may be moved, and what the forecast is made of."""

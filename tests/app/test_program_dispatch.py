@@ -140,6 +140,24 @@ async def test_sessions_stay_together_and_a_late_request_is_sent_again_elsewhere
         assert await running.end() == 0
 
 
+async def test_f11_a_request_wakes_the_pool_at_once_and_not_at_the_next_decision(tmp_path):
+    running = Program(tmp_path, scaling={"replicas_min": 0, "replicas_max": 1})
+    settings = yaml.safe_load(running.config.read_text()) | {"control_interval": "5m"}
+    running.config.write_text(yaml.safe_dump(settings))
+    try:
+        await running.start(ready=0)
+        client = await Client.connect(running.data)
+        for _ in range(3):  # a burst, of which the first wakes the pool
+            client.ask("/x", b"{}")
+        for _ in range(3):
+            assert (await client.answer()).status == 200
+        client.close()
+        assert len((await running.get("/api/decisions"))["decisions"]) == 1
+        assert await running.end() == 0
+    finally:
+        running.sweep()
+
+
 async def test_f11_while_the_pool_sleeps_the_hasty_are_told_and_the_patient_are_served(tmp_path):
     running = Program(
         tmp_path,
@@ -147,7 +165,7 @@ async def test_f11_while_the_pool_sleeps_the_hasty_are_told_and_the_patient_are_
         queue={"wait_max": "5s", "cold_wait_max": "3h"},
     )
     settings = yaml.safe_load(running.config.read_text())
-    settings["pools"]["pool"]["platform"]["cold_start_initial"] = "1h"
+    settings["pools"]["pool"]["platform"] |= {"cold_start_initial": "1h", "ready_timeout": "2h"}
     running.config.write_text(yaml.safe_dump(settings))
     try:
         await running.start(ready=0)

@@ -56,3 +56,30 @@ def test_the_wait_of_the_oldest_and_the_queue_are_as_of_the_end_of_the_interval(
 def test_busy_time_is_that_within_the_replay():
     record = replay(scripted([1.0, 15.0], [4.0, 30.0], duration=20.0), Orders())
     assert record.busy_seconds == pytest.approx(4.0 + 5.0)
+
+
+class Woken(Orders):
+    """Wants one replica once there is demand, and is woken by arrivals."""
+
+    wake_delay = 0.25
+
+    def decide(self, observation, fleet, now):
+        super().decide(observation, fleet, now)
+        return 1 if observation.in_flight else 0
+
+
+def test_who_is_woken_decides_soon_after_the_first_arrival_that_finds_nothing_and_once_for_a_burst():
+    policy = Woken()
+    scenario = scripted(
+        [13.0, 13.1, 13.2, 14.0], [1.0] * 4, replicas_initial=0, cold_start_mean=5.0, cold_start_cv=0.0
+    )
+    record = replay(scenario, policy)
+    assert [now for now, _, _ in policy.seen] == [10.0, 13.25, 20.0, 30.0, 40.0, 50.0, 60.0]
+    assert [seen.arrivals for _, seen, _ in policy.seen][:3] == [0, 3, 1]
+    assert record.waits[0] == pytest.approx(0.25 + 5.0)
+
+
+def test_who_is_not_woken_decides_at_its_interval():
+    policy = Orders({10.0: 0, 20.0: 1})
+    scenario = scripted([13.0], [1.0], replicas_initial=0, cold_start_mean=5.0, cold_start_cv=0.0)
+    assert replay(scenario, policy).waits[0] == pytest.approx(7.0 + 5.0)

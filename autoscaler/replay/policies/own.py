@@ -9,6 +9,7 @@ from dataclasses import replace
 from autoscaler.domain import Decision, Fleet, Observation
 from autoscaler.replay.scenario import Scenario
 from autoscaler.scaling import Controller, DecisionPolicy
+from autoscaler.scaling.options import WAKE_DELAY
 
 
 class OwnPolicy:
@@ -16,6 +17,7 @@ class OwnPolicy:
 
     name = "autoscaler"
     interval: float | None = None
+    wake_delay = WAKE_DELAY
 
     def __init__(
         self, scenario: Scenario, policy: DecisionPolicy | None = None, start_wall_time: float = 0.0

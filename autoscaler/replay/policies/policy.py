@@ -1,6 +1,6 @@
 """What every policy is to the engine."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from autoscaler.domain import Decision, Fleet, Observation
 
@@ -22,3 +22,16 @@ class Policy(Protocol):
 
     def decide(self, observation: Observation, fleet: Fleet, now: float) -> Decision | int | None:
         """Replicas wanted (ready and starting), a decision that says so, or None to keep them."""
+
+
+@runtime_checkable
+class WokenByArrivals(Protocol):
+    """A policy that also decides soon after an arrival that finds no replica, and none on its way.
+
+    Attributes
+    ----------
+    wake_delay : float
+        From such an arrival to the decision [s].
+    """
+
+    wake_delay: float
