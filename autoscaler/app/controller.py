@@ -15,15 +15,15 @@ import structlog
 import uvloop
 
 from autoscaler import __version__
+from autoscaler.app.admin_listener import open_admin
 from autoscaler.app.controller_status import controller_metrics, watched_status
-from autoscaler.app.stopping import StopSignals, stop_signals
+from autoscaler.app.keda_listener import start_keda
+from autoscaler.app.stopping import StopSignals, all_at_once, stop_signals, work_until_told
 from autoscaler.app.watched_pool import WatchedPool
 from autoscaler.clock import SystemClock
-from autoscaler.dashboard.admin import AdminSources, start_admin
-from autoscaler.dashboard.admin_token import AdminToken
+from autoscaler.dashboard.admin import AdminSources
 from autoscaler.fit_process import FitProcesses
 from autoscaler.leadership import Alone, FileLeadership
-from autoscaler.platforms.keda import Keda, KedaServer
 from autoscaler.platforms.kubernetes import LeaseLeadership, LeaseOptions
 from autoscaler.ports import Clock, Leadership
 from autoscaler.settings import Settings
@@ -32,8 +32,6 @@ from autoscaler.telemetry.exposition import Metrics
 from autoscaler.telemetry.history import History
 from autoscaler.telemetry.loop_lag import LoopLag
 from autoscaler.telemetry.status import Status
-from autoscaler.tls import server_context, watch
-from autoscaler.watched_files import look_now_and_then
 
 log = structlog.get_logger(__name__)
 
@@ -78,18 +76,9 @@ class _ControllerProgram:
                 for pool in self._settings.pools.values()
             ]
             metrics.show(lambda: controller_metrics(self._pools, self._leadership))
-            await self._start_keda(undo)
+            await start_keda(undo, self._settings.keda, {pool.name: pool.platform for pool in self._pools})
             await self._start_admin(undo, history, metrics)
             await self._decide(undo, stop)
-
-    async def _start_keda(self, undo: AsyncExitStack) -> None:
-        """Listen for KEDA if it scales a pool."""
-        pools = {pool.name: pool.platform for pool in self._pools if isinstance(pool.platform, Keda)}
-        if pools:
-            server = KedaServer(self._settings.keda, pools)
-            await server.start()
-            undo.push_async_callback(server.stop)
-            log.info("listening for KEDA", at=f"{self._settings.keda.host}:{server.port}")
 
     async def _start_admin(self, undo: AsyncExitStack, history: History, metrics: Metrics) -> None:
         settings, access = self._settings, self._settings.admin_access
@@ -99,37 +88,24 @@ class _ControllerProgram:
             not_ready=lambda: [pool.not_ready for pool in self._pools if pool.not_ready],
             metrics=metrics.render,
         )
-        token = None if access.token_file is None else AdminToken(access.token_file)
-        context = None if access.tls is None else server_context(access.tls)
-        admin = await start_admin(settings.admin.host, settings.admin.port, sources, token, context)
-        undo.push_async_callback(admin.cleanup)
-        looking = asyncio.create_task(look_now_and_then([watch(access.tls, context)]))
-        undo.callback(looking.cancel)
+        await open_admin(undo, settings.admin, sources, access.token_file, access.tls)
         log.info("listening", admin=str(settings.admin))
 
     async def _decide(self, undo: AsyncExitStack, stop: StopSignals) -> None:
         for pool in self._pools:
             undo.push_async_callback(pool.stop)
-        working = asyncio.create_task(self._work())
-        stopping = asyncio.create_task(stop.get())
-        await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
-        working.cancel()
-        stopping.cancel()
-        ended, _ = await asyncio.gather(working, stopping, return_exceptions=True)
-        if isinstance(ended, Exception):
-            raise ended
+        await work_until_told(self._work(), stop)
         log.info("ended; the fleet stays as it is")
 
     async def _work(self) -> None:
         """Seek to lead, read and decide; for ever."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._leadership.run(), name="leadership")
-                for pool in self._pools:
-                    group.create_task(pool.source.run(), name=f"demand of {pool.name}")
-                    group.create_task(pool.run(), name=f"pool {pool.name}")
-        except ExceptionGroup as group_error:
-            raise group_error.exceptions[0] from group_error
+        async with all_at_once() as group:
+            group.create_task(self._leadership.run(), name="leadership")
+            for pool in self._pools:
+                group.create_task(pool.source.run(), name=f"demand of {pool.name}")
+                group.create_task(pool.run(), name=f"pool {pool.name}")
+                if pool.teller is not None:
+                    group.create_task(pool.teller.run(), name=f"shares of {pool.name}")
 
     def _status(self) -> Status:
         return Status(
@@ -137,7 +113,7 @@ class _ControllerProgram:
             wall_time=self._clock.wall_time(),
             uptime=self._clock.now() - self._started_at,
             event_loop_lag=0.0 if self._lag is None else self._lag.seconds,
-            pools=tuple(watched_status(pool) for pool in self._pools),
+            pools=tuple(watched_status(pool, self._clock.now()) for pool in self._pools),
         )
 
 

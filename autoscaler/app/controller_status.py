@@ -6,7 +6,13 @@ from math import nan
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from autoscaler.app.status import forecast_status, occupancy_status, orders_status, replicas_status
+from autoscaler.app.status import (
+    forecast_status,
+    occupancy_status,
+    orders_status,
+    replicas_status,
+    trouble_status,
+)
 from autoscaler.app.watched_pool import WatchedPool
 from autoscaler.ports import Leadership
 from autoscaler.telemetry.status import (
@@ -18,7 +24,7 @@ from autoscaler.telemetry.status import (
 )
 
 
-def watched_status(pool: WatchedPool) -> PoolStatus:
+def watched_status(pool: WatchedPool, now: float) -> PoolStatus:
     """Put together what one pool shows; waits and answers are the doors' to tell."""
     state, objective = pool.control.state, pool.settings.objective
     numbers = state.decision.numbers if state else None
@@ -47,6 +53,8 @@ def watched_status(pool: WatchedPool) -> PoolStatus:
         cold_start_mean=state.fleet.cold_start_mean if state else nan,
         cold_start_p90=state.fleet.cold_start_p90 if state else nan,
         orders=orders_status(state),
+        acts=pool.control.acts,
+        troubles=trouble_status(pool.troubles, now),
     )
 
 
@@ -60,9 +68,16 @@ def controller_metrics(pools: Sequence[WatchedPool], leadership: Leadership) -> 
         labels=["pool", "state"],
     )
     restarts = CounterMetricFamily("autoscaler_door_restarts", "Sidecars that began anew.", labels=["pool"])
+    shares = GaugeMetricFamily(
+        "autoscaler_proxy_slots",
+        "Slots of shared replicas that a proxy may use, as the controller that leads has divided them.",
+        labels=["pool", "proxy"],
+    )
     for pool in pools:
+        for proxy, slots in (pool.teller.shares() if pool.teller else {}).items():
+            shares.add_metric([pool.name, proxy], slots)
         counts = pool.doors.counts
         for state in ("heard", "carried", "blind"):
             doors.add_metric([pool.name, state], getattr(counts, state))
         restarts.add_metric([pool.name], counts.restarts)
-    yield from (leads, doors, restarts)
+    yield from (leads, doors, restarts, shares)

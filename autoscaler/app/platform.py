@@ -9,6 +9,7 @@ from autoscaler.platforms.static import Static, StaticOptions
 from autoscaler.platforms.webhook import Webhook, WebhookOptions
 from autoscaler.ports import Clock, ModelServer, Platform
 from autoscaler.settings.settings import PlatformOptions
+from autoscaler.sharing.told_fleet import ToldOptions
 
 
 def make_platform(options: PlatformOptions, server: ModelServer, clock: Clock) -> Platform:
@@ -26,3 +27,5 @@ def make_platform(options: PlatformOptions, server: ModelServer, clock: Clock) -
             return Keda(options, server, clock)
         case KubernetesOptions():
             return Kubernetes(options, server, clock)
+        case ToldOptions():
+            raise ValueError("whoever is told of its replicas by a controller scales none: use a sidecar")

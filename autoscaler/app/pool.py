@@ -1,6 +1,7 @@
 """One pool, joined: queue, replicas, control loop, and what listens to them."""
 
 from dataclasses import replace
+from math import isnan, nan
 
 import structlog
 
@@ -8,9 +9,12 @@ from autoscaler.app.batched_rows import BatchedRows
 from autoscaler.app.control_start import first_fleet, warmed_controller
 from autoscaler.app.platform import make_platform
 from autoscaler.app.replica_slots import ReplicaSlots
+from autoscaler.app.standing_in import StandingIn
+from autoscaler.app.trouble import platform_trouble
+from autoscaler.app.waker import Waker
 from autoscaler.control_loop import ControlLoop, ControlOptions
 from autoscaler.dispatch import Dispatcher
-from autoscaler.domain import Observation
+from autoscaler.domain import Decision, Fleet, Observation
 from autoscaler.errors import PlatformUnavailable
 from autoscaler.fit_process import FitProcesses
 from autoscaler.model_servers.openai import OpenAI
@@ -18,12 +22,14 @@ from autoscaler.model_servers.triton import Triton
 from autoscaler.platforms.keda import Keda
 from autoscaler.platforms.local_process import LocalProcesses
 from autoscaler.platforms.static import Static
-from autoscaler.ports import Clock, Platform
+from autoscaler.ports import Clock, Platform, RequestListener
 from autoscaler.proxy.batch.batching import Batching
 from autoscaler.proxy.drive import PoolDrive
 from autoscaler.proxy.expectation import Expectation
 from autoscaler.proxy.known_models import KnownModels
+from autoscaler.scaling.merge import side_by_side
 from autoscaler.scaling.observe import IntervalObserver
+from autoscaler.scaling.options import WAKE_DELAY
 from autoscaler.settings import PoolSettings, model_server
 from autoscaler.telemetry.exposition import Metrics
 from autoscaler.telemetry.history import History
@@ -31,6 +37,7 @@ from autoscaler.telemetry.ledger_watch import LedgerWatch
 from autoscaler.telemetry.signal_test_window import Circumstances
 from autoscaler.telemetry.signal_watch import SignalWatch
 from autoscaler.telemetry.token_window import TokenWindow
+from autoscaler.telemetry.trouble_watch import TroubleWatch
 from autoscaler.telemetry.waits import WaitsWindow
 
 log = structlog.get_logger(__name__)
@@ -62,7 +69,7 @@ class Pool:
         self.metrics = metrics.for_pool(settings.name)
         self._server = model_server(settings.server, settings.route.tls, grpc_tls=settings.grpc_tls)
         self.platform = make_platform(settings.platform, self._server, clock)
-        woken = [self.platform] if isinstance(self.platform, Keda) else []
+        woken = self._woken()
         self.batching = self._merges(clock)
         self.drive = PoolDrive(
             settings.name,
@@ -75,7 +82,7 @@ class Pool:
         if self.batching is not None:
             self._fleet = BatchedRows(self._fleet, self.drive)
         self.models = self._known_models(clock)
-        self._expectation = Expectation(self.drive, control.interval)
+        self._expectation = Expectation(self.drive, WAKE_DELAY)
         # Nobody carries anything out on servers that somebody else runs.
         self._acts = acts = control.actuate and not isinstance(self.platform, Static)
         self.control = ControlLoop(
@@ -88,7 +95,13 @@ class Pool:
             replace(control, actuate=acts),
             fits.run,
             journal=history,
+            follow=self._follow_pools,
         )
+        self._seen: Observation | None = None
+        self.standing_in: StandingIn | None = None
+        """What joins it to the pool that stands in for it, if one does."""
+        self.stands_in_for: list[StandingIn] = []
+        """The same, for the pools that it stands in for."""
         self._interval = control.interval
         self.discovered = False
         self.ledger = LedgerWatch(settings.name, self._leases)
@@ -100,6 +113,14 @@ class Pool:
             lambda: self.drive.urls,
             self.ledger,
         )
+        self.troubles = TroubleWatch(
+            lambda: platform_trouble(self.control, self.platform) | self.signals.troubles, clock.now
+        )
+
+    def substitute_by(self, other: "Pool") -> None:
+        """Let `other` stand in for this one while what is ordered here does not come."""
+        self.standing_in = StandingIn(self.drive, other.drive)
+        other.stands_in_for.append(self.standing_in)
 
     async def start(self) -> None:
         """Find what runs already, and bring the fleet to the size that it had or must have."""
@@ -124,6 +145,8 @@ class Pool:
         """Why its requests would only wait now; None if they would not, or if it may be asleep."""
         if not self.discovered:
             return f"pool {self.name}: looking for its replicas"
+        if self.standing_in is not None and self.standing_in.serves:
+            return None
         if self.settings.policy.replicas_min > 0 and not self.drive.snapshot().slots:
             return f"pool {self.name}: no replica is ready"
         return None
@@ -134,6 +157,17 @@ class Pool:
         if self.batching is not None:
             await self.batching.close()
         await self._server.close()
+
+    def _woken(self) -> list[RequestListener]:
+        """Return who is told of arrivals so that a pool that sleeps is woken."""
+        if isinstance(self.platform, Keda):
+            return [self.platform]
+        return [Waker(self._wake)] if self.settings.policy.replicas_min == 0 else []
+
+    def _wake(self) -> None:
+        """Have an arrival decided on, and judged by when a replica will be there that it asks for."""
+        if self.control.wake() and self._acts and self.control.state is not None:
+            self._expectation.follow(self.control.state.fleet, 0, self._clock.now())
 
     def _merges(self, clock: Clock) -> Batching | None:
         """Return who merges its requests, if its servers can say what they take."""
@@ -169,10 +203,10 @@ class Pool:
 
     def _circumstances(self) -> Circumstances | None:
         """Return what was measured here in the last interval, for the signals to be held against."""
-        state = self.control.state
-        if state is None or state.observation is None:
+        state, seen = self.control.state, self._seen
+        if state is None or state.observation is None or seen is None:
             return None
-        fleet, seen = state.fleet, state.observation
+        fleet = state.fleet
         slots = fleet.ready * fleet.slots_per_replica
         return Circumstances(seen.busy_slots_mean, slots, seen.queue_depth, fleet.ready)
 
@@ -181,11 +215,32 @@ class Pool:
         return {replica.url: replica.busy for replica in self.drive.snapshot().replicas}
 
     def _observe(self, now: float, wall_time: float) -> Observation:
+        """Return what was asked for here, and of other pools what this one is to stand in for."""
         state = self.drive.snapshot()
-        return self._observer.close(
+        elsewhere = 0 if self.standing_in is None else self.standing_in.in_flight
+        self._seen = seen = self._observer.close(
             now,
             wall_time,
-            in_flight=state.waiting + state.running,
+            in_flight=state.waiting + state.running + elsewhere,
             queue_depth=state.waiting,
             oldest_wait=state.oldest_wait,
         )
+        last = self.control.state
+        unknown = last is None or isnan(last.decision.numbers.service_time_mean)
+        shares = [each.demand(seen.interval, wall_time, with_services=unknown) for each in self.stands_in_for]
+        others = [share for share in shares if share is not None]
+        return side_by_side([seen, *others], seen.interval, wall_time) if others else seen
+
+    def _follow_pools(
+        self, observation: Observation | None, fleet: Fleet, decision: Decision, now: float
+    ) -> Decision:
+        """Note who stands in for whom; what follows from it begins at once."""
+        numbers = decision.numbers
+        if self.standing_in is not None and observation is not None:
+            self.standing_in.follow(observation, fleet, decision, now)
+            share = self.standing_in.share if self.standing_in.is_needed else nan
+            numbers = replace(numbers, substituted_share=share)
+        rate = sum(each.arrival_rate for each in self.stands_in_for)
+        if self.standing_in is None and not rate:
+            return decision
+        return replace(decision, numbers=replace(numbers, standing_in_rate=rate or nan))

@@ -8,18 +8,26 @@ terminal: say not ready, let what is in flight end, then end the replicas. A sec
 import asyncio
 from collections import Counter
 from contextlib import AsyncExitStack
+from signal import Signals
 
 import structlog
 import uvloop
 
+from autoscaler.app.admin_listener import open_admin
+from autoscaler.app.keda_listener import start_keda
 from autoscaler.app.pool import Pool
+from autoscaler.app.standing_in import substitution_metrics
 from autoscaler.app.status import program_status
-from autoscaler.app.stopping import StopSignals, drain_unless_told_again, stop_signals
+from autoscaler.app.stopping import (
+    StopSignals,
+    all_at_once,
+    drain_unless_told_again,
+    stop_signals,
+    work_until_told,
+)
 from autoscaler.clock import SystemClock
-from autoscaler.dashboard.admin import AdminSources, start_admin
-from autoscaler.dashboard.admin_token import AdminToken
+from autoscaler.dashboard.admin import AdminSources
 from autoscaler.fit_process import FitProcesses
-from autoscaler.platforms.keda import Keda, KedaServer
 from autoscaler.proxy.access_log import AccessLog
 from autoscaler.proxy.grpc.routes import GrpcRoute
 from autoscaler.proxy.grpc.server import GrpcServer
@@ -36,8 +44,8 @@ from autoscaler.telemetry.live_request import LiveRequest
 from autoscaler.telemetry.loop_lag import LoopLag
 from autoscaler.telemetry.signal_metrics import signal_metrics
 from autoscaler.telemetry.status import Status
-from autoscaler.tls import ClientTls, server_context, watch
-from autoscaler.watched_files import WatchedFiles, look_now_and_then
+from autoscaler.tls import ClientTls
+from autoscaler.watched_files import WatchedFiles
 
 log = structlog.get_logger(__name__)
 
@@ -90,6 +98,12 @@ class _Program:
             Pool(pool, settings.control, history, metrics, self._clock, fits)
             for pool in settings.pools.values()
         ]
+        by_name = {pool.name: pool for pool in self._pools}
+        for pool in self._pools:
+            if pool.settings.substitute is not None:
+                pool.substitute_by(by_name[pool.settings.substitute])
+        if pairs := [pool.standing_in for pool in self._pools if pool.standing_in is not None]:
+            metrics.show(lambda: substitution_metrics(pairs))
         routes = [
             PoolRoute(pool.drive, pool.settings.route, pool.models, pool.batching) for pool in self._pools
         ]
@@ -102,7 +116,7 @@ class _Program:
         await self._proxy.start()
         undo.push_async_callback(self._proxy.stop)
         await self._start_grpc(undo, gate, self._proxy.access_log)
-        await self._start_keda(undo)
+        await start_keda(undo, settings.keda, {pool.name: pool.platform for pool in self._pools})
         sources = AdminSources(
             status=lambda: self._status(lag),
             decisions=lambda pool, limit: history.decisions(pool, limit=limit),
@@ -111,12 +125,8 @@ class _Program:
             requests=self._live,
         )
         access = settings.admin_access
-        token = None if access.token_file is None else AdminToken(access.token_file)
-        context = None if access.tls is None else server_context(access.tls)
-        admin = await start_admin(settings.admin.host, settings.admin.port, sources, token, context)
-        undo.push_async_callback(admin.cleanup)
-        looking = asyncio.create_task(look_now_and_then([tenant_files, watch(access.tls, context)]))
-        undo.callback(looking.cancel)
+        files = [tenant_files]
+        await open_admin(undo, settings.admin, sources, access.token_file, access.tls, files)
         log.info("listening", data=f"{settings.proxy.host}:{self._proxy.port}", admin=str(settings.admin))
 
     async def _start_grpc(self, undo: AsyncExitStack, gate: TenantGate, access_log: AccessLog | None) -> None:
@@ -139,15 +149,6 @@ class _Program:
         undo.push_async_callback(self._grpc.stop)
         log.info("listening for gRPC", data=f"{self._settings.grpc.host}:{self._grpc.port}")
 
-    async def _start_keda(self, undo: AsyncExitStack) -> None:
-        """Listen for KEDA if it scales a pool."""
-        pools = {pool.name: pool.platform for pool in self._pools if isinstance(pool.platform, Keda)}
-        if pools:
-            server = KedaServer(self._settings.keda, pools)
-            await server.start()
-            undo.push_async_callback(server.stop)
-            log.info("listening for KEDA", at=f"{self._settings.keda.host}:{server.port}")
-
     def _gate(self) -> tuple[TenantGate, WatchedFiles]:
         """Return the gate, and the file of tenants that it follows."""
         options, pools = self._settings.tenants, frozenset(self._settings.pools)
@@ -159,30 +160,22 @@ class _Program:
     async def _serve(self, undo: AsyncExitStack, stop: StopSignals) -> None:
         for pool in self._pools:
             undo.push_async_callback(pool.stop)
-        working = asyncio.create_task(self._start_pools_and_control())
-        stopping = asyncio.create_task(stop.get())
-        await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
-        if stopping.done():
-            log.info("draining; a second signal ends it at once", signal=stopping.result().name)
-            await drain_unless_told_again([each for each in (self._proxy, self._grpc) if each], stop)
-        working.cancel()
-        stopping.cancel()
-        ended, _ = await asyncio.gather(working, stopping, return_exceptions=True)
-        if isinstance(ended, Exception):
-            raise ended
+        await work_until_told(self._start_pools_and_control(), stop, lambda told: self._drain(told, stop))
         log.info("drained; ending the replicas")
 
+    async def _drain(self, told: Signals, stop: StopSignals) -> None:
+        log.info("draining; a second signal ends it at once", signal=told.name)
+        await drain_unless_told_again([each for each in (self._proxy, self._grpc) if each], stop)
+
     async def _start_pools_and_control(self) -> None:
-        try:
-            async with asyncio.TaskGroup() as group:
-                for pool in self._pools:
-                    group.create_task(_start_and_control(pool), name=f"pool {pool.name}")
-                    if pool.models is not None:
-                        group.create_task(pool.models.run(), name=f"models of {pool.name}")
-                    if pool.settings.signals:
-                        group.create_task(pool.signals.run(), name=f"signals of {pool.name}")
-        except ExceptionGroup as group_error:
-            raise group_error.exceptions[0] from group_error
+        async with all_at_once() as group:
+            for pool in self._pools:
+                group.create_task(_start_and_control(pool), name=f"pool {pool.name}")
+                group.create_task(pool.troubles.run(), name=f"troubles of {pool.name}")
+                if pool.models is not None:
+                    group.create_task(pool.models.run(), name=f"models of {pool.name}")
+                if pool.settings.signals:
+                    group.create_task(pool.signals.run(), name=f"signals of {pool.name}")
 
     def _grpc_calls(self, pool: str) -> Counter[str]:
         """Count the calls over gRPC to the replicas of a pool, by replica id."""

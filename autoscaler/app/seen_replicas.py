@@ -1,13 +1,13 @@
 """What a controller knows of replicas that it sends nothing to: from the platform, and from their doors."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from statistics import median_low
 from urllib.parse import urlsplit
 
 from autoscaler.domain import Fleet
-from autoscaler.ports import Platform, Replica, ReplicaListener
+from autoscaler.ports import Platform, Replica, ReplicaListener, StandsBy
 from autoscaler.scaling.doors import Doors
 
 
@@ -16,33 +16,40 @@ class SeenReplicas:
 
     Parameters
     ----------
-    doors : Doors
-        Say how many slots are in use behind each; a door and its replica are on one host.
+    busy : callable
+        Slots in use by replica id [1], of those given by id.
     """
 
-    def __init__(self, doors: Doors) -> None:
-        self._doors = doors
-        self._urls: dict[str, str] = {}
+    def __init__(self, busy: Callable[[Mapping[str, Replica]], Mapping[str, int]]) -> None:
+        self._busy = busy
+        self._replicas: dict[str, Replica] = {}
         self._draining: set[str] = set()
 
     @property
     def ready(self) -> int:
         """Replicas that take requests [1]."""
-        return len(self._urls) - len(self._draining)
+        return len(self._replicas) - len(self._draining)
+
+    def shared(self) -> dict[str, Replica]:
+        """Return every replica by id; those that drain have no slots."""
+        return {
+            key: replace(each, slots=0) if key in self._draining else each
+            for key, each in self._replicas.items()
+        }
 
     def replica_ready(self, replica: Replica) -> None:
         """It takes requests from now on."""
-        self._urls[replica.id] = replica.url
+        self._replicas[replica.id] = replica
         self._draining.discard(replica.id)
 
     def replica_draining(self, replica_id: str) -> None:
         """It gets nothing new from now on."""
-        if replica_id in self._urls:
+        if replica_id in self._replicas:
             self._draining.add(replica_id)
 
     def replica_lost(self, replica_id: str) -> None:
         """It is gone."""
-        self._urls.pop(replica_id, None)
+        self._replicas.pop(replica_id, None)
         self._draining.discard(replica_id)
 
     def replica_probed(self, replica_id: str, ok: bool) -> None:
@@ -50,10 +57,15 @@ class SeenReplicas:
 
     def busy_slots(self) -> Mapping[str, int]:
         """Slots in use by replica id."""
-        busy: dict[str, int] = {}
-        for address, count in self._doors.busy().items():
-            busy[_host(address)] = busy.get(_host(address), 0) + count
-        return {key: busy[_host(url)] for key, url in self._urls.items() if busy.get(_host(url))}
+        return self._busy(self._replicas)
+
+
+def busy_beside(doors: Doors, replicas: Mapping[str, Replica]) -> dict[str, int]:
+    """Return the slots in use by replica id [1], where a door and its replica are on one host."""
+    busy: dict[str, int] = {}
+    for address, count in doors.busy().items():
+        busy[_host(address)] = busy.get(_host(address), 0) + count
+    return {key: busy[_host(each.url)] for key, each in replicas.items() if busy.get(_host(each.url))}
 
 
 class ToldSlots:
@@ -74,6 +86,11 @@ class ToldSlots:
     async def scale_to(self, replicas: int) -> None:
         """Ask the platform."""
         await self._platform.scale_to(replicas)
+
+    def stand_by(self) -> None:
+        """Let the platform do no more, if it does anything by itself."""
+        if isinstance(self._platform, StandsBy):
+            self._platform.stand_by()
 
     async def stop(self) -> None:
         """Stop the platform."""

@@ -2,7 +2,7 @@
 
 What came in the last minutes is told on the admin listener, second by second, to whoever decides
 (`telemetry.demand`). It keeps no history and fits no model, so it stays small: nothing that is imported from
-here may need numpy, scipy or pandas, unless it merges requests.
+here may need numpy, scipy or pandas.
 
 Stop, on SIGTERM, Ctrl-C or the end of the terminal: say not ready and leaving, let what is in flight end,
 exit. That is the order in which a pod ends. A second signal does not wait.
@@ -11,29 +11,36 @@ exit. That is the order in which a pod ends. A second signal does not wait.
 import asyncio
 from collections import Counter
 from contextlib import AsyncExitStack
+from signal import Signals
 from typing import TYPE_CHECKING
 
 import structlog
 import uvloop
 
 from autoscaler import __version__
+from autoscaler.app.admin_listener import open_admin
 from autoscaler.app.sidecar_options import SidecarOptions
 from autoscaler.app.sidecar_pool import DoorPool
-from autoscaler.app.stopping import StopSignals, drain_unless_told_again, stop_signals
+from autoscaler.app.stopping import (
+    StopSignals,
+    all_at_once,
+    drain_unless_told_again,
+    stop_signals,
+    work_until_told,
+)
+from autoscaler.app.tenants_elsewhere import follow_tenants
 from autoscaler.clock import SystemClock
-from autoscaler.dashboard.admin import AdminSources, start_admin
-from autoscaler.dashboard.admin_token import AdminToken
+from autoscaler.dashboard.admin import AdminSources
 from autoscaler.proxy.server import PoolRoute, ProxyServer
-from autoscaler.proxy.tenants.book import TenantBook
 from autoscaler.proxy.tenants.gate import TenantGate
+from autoscaler.sharing.routes import shares_routes
 from autoscaler.telemetry.demand.counters import demand_counters
 from autoscaler.telemetry.demand.recent import RecentDemand
 from autoscaler.telemetry.exposition import Metrics
 from autoscaler.telemetry.live_request import LiveRequest
 from autoscaler.telemetry.loop_lag import LoopLag
 from autoscaler.telemetry.status import Status
-from autoscaler.tls import ClientTls, server_context, watch
-from autoscaler.watched_files import look_now_and_then
+from autoscaler.tls import ClientTls
 
 if TYPE_CHECKING:
     from autoscaler.proxy.grpc.server import GrpcServer
@@ -73,10 +80,14 @@ class _Sidecar:
             self._lag = LoopLag(asyncio.get_running_loop())
             self._lag.start()
             undo.callback(self._lag.stop)
-            gate = TenantGate(self._options.tenants, TenantBook(), self._clock)
+            gate = TenantGate(self._options.tenants, self._options.book, self._clock)
             self._metrics.show(gate.counts.collect)
             self._metrics.show(lambda: demand_counters(self._demand.totals))
             await self._start_data(undo, gate)
+            if (path := self._options.tenants.keys_file) is not None:
+                names = [pool.name for pool in self._pools]
+                following = asyncio.create_task(follow_tenants(path, names, gate), name="tenants")
+                undo.callback(following.cancel)
             await self._start_admin(undo)
             await self._serve(undo, stop)
 
@@ -118,32 +129,23 @@ class _Sidecar:
             metrics=self._metrics.render,
             requests=self._live,
             observations=self._demand.report,
+            more=shares_routes({pool.name: pool.told for pool in self._pools if pool.told is not None}),
         )
-        token = None if options.admin_token_file is None else AdminToken(options.admin_token_file)
-        context = None if options.admin_tls is None else server_context(options.admin_tls)
-        admin = await start_admin(options.admin.host, options.admin.port, sources, token, context)
-        undo.push_async_callback(admin.cleanup)
-        looking = asyncio.create_task(look_now_and_then([watch(options.admin_tls, context)]))
-        undo.callback(looking.cancel)
+        await open_admin(undo, options.admin, sources, options.admin_token_file, options.admin_tls)
         data = f"{options.proxy.host}:{self._proxy.port if self._proxy else options.proxy.port}"
         log.info("listening", data=data, admin=str(options.admin), incarnation=self._demand.incarnation)
 
     async def _serve(self, undo: AsyncExitStack, stop: StopSignals) -> None:
         for pool in self._pools:
             undo.push_async_callback(pool.stop)
-        working = asyncio.create_task(self._work())
-        stopping = asyncio.create_task(stop.get())
-        await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
-        if stopping.done():
-            self._leaving = True
-            log.info("draining; a second signal ends it at once", signal=stopping.result().name)
-            await drain_unless_told_again([self], stop)
-        working.cancel()
-        stopping.cancel()
-        ended, _ = await asyncio.gather(working, stopping, return_exceptions=True)
-        if isinstance(ended, Exception):
-            raise ended
+        await work_until_told(self._work(), stop, lambda told: self._leave(told, stop))
         log.info("drained")
+
+    async def _leave(self, told: Signals, stop: StopSignals) -> None:
+        """Say so to whoever asks, and drain."""
+        self._leaving = True
+        log.info("draining; a second signal ends it at once", signal=told.name)
+        await drain_unless_told_again([self], stop)
 
     async def drain(self) -> None:
         """Let what is in flight end, and those who read the demand hear that no more will come."""
@@ -152,15 +154,12 @@ class _Sidecar:
 
     async def _work(self) -> None:
         """Watch the servers, and count; for ever."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._demand.run(), name="demand")
-                for pool in self._pools:
-                    group.create_task(pool.start(), name=f"servers of {pool.name}")
-                    if pool.models is not None:
-                        group.create_task(pool.models.run(), name=f"models of {pool.name}")
-        except ExceptionGroup as group_error:
-            raise group_error.exceptions[0] from group_error
+        async with all_at_once() as group:
+            group.create_task(self._demand.run(), name="demand")
+            for pool in self._pools:
+                group.create_task(pool.start(), name=f"servers of {pool.name}")
+                if pool.models is not None:
+                    group.create_task(pool.models.run(), name=f"models of {pool.name}")
 
     def _grpc_calls(self, pool: str) -> Counter[str]:
         """Count the calls over gRPC to the servers of a pool, by replica id."""

@@ -5,7 +5,7 @@ It is made from the settings by a process that has all of them in memory, and ha
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -18,7 +18,9 @@ from autoscaler.ports import ModelServer
 from autoscaler.proxy.batch.options import BatchingOptions
 from autoscaler.proxy.grpc.options import GrpcOptions
 from autoscaler.proxy.options import ProxyOptions, RouteOptions
+from autoscaler.proxy.tenants.book import TenantBook
 from autoscaler.proxy.tenants.options import TenantOptions
+from autoscaler.sharing.told_fleet import ToldOptions
 from autoscaler.tls import ServerTls
 from autoscaler.units import Address
 
@@ -39,7 +41,7 @@ class SidecarPool:
     queue: QueueOptions
     dispatch: DispatchOptions
     objective: Objective
-    servers: StaticOptions
+    servers: StaticOptions | ToldOptions
     make_server: Callable[[], ClosableServer]
     """Makes what asks the servers whether they are ready."""
     model: str | None
@@ -62,5 +64,7 @@ class SidecarOptions:
     tenants: TenantOptions
     pools: tuple[SidecarPool, ...]
     admin: Address
+    book: TenantBook = field(default_factory=TenantBook)
+    """Who is in the file of tenants; nobody, if there is none."""
     admin_token_file: Path | None = None
     admin_tls: ServerTls | None = None

@@ -1,5 +1,6 @@
 """One pool of a sidecar, joined: queue, servers, and the counting of its demand. Nobody decides here."""
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from autoscaler.app.replica_slots import ReplicaSlots
@@ -7,11 +8,12 @@ from autoscaler.app.sidecar_options import SidecarPool
 from autoscaler.dispatch import Dispatcher
 from autoscaler.domain import Observation
 from autoscaler.model_servers.openai import OpenAI
-from autoscaler.platforms.static import Static
+from autoscaler.platforms.static import Static, StaticOptions
 from autoscaler.ports import Clock
 from autoscaler.proxy.drive import PoolDrive
 from autoscaler.proxy.known_models import KnownModels
 from autoscaler.scaling.observe import IntervalObserver
+from autoscaler.sharing.told_fleet import ToldFleet, ToldOptions
 from autoscaler.telemetry.demand.recent import PoolNow, PoolSource
 from autoscaler.telemetry.exposition import Metrics
 from autoscaler.telemetry.status import (
@@ -44,10 +46,8 @@ class DoorPool:
             listeners=[self._observer, self.metrics],
             merger=self.batching,
         )
-        self._servers: Static | ReplicaSlots = Static(options.servers, self._server)
-        if options.auto_slots is not None:
-            path = options.state_dir / "slots.json"
-            self._servers = ReplicaSlots(self._servers, self._server, self.drive, options.auto_slots, path)
+        self.told: ToldFleet | None = None
+        self._servers = self._make_servers(options.servers, clock)
         self.models = self._known_models(clock)
         self.demand = PoolSource(self._observe, self._now)
 
@@ -65,9 +65,12 @@ class DoorPool:
     @property
     def not_ready(self) -> str | None:
         """Why its requests would only wait now; None if they would not."""
+        if self.told is not None:
+            trouble = self.told.trouble
+            return None if trouble is None else f"pool {self.name}: {trouble}"
         if self.drive.snapshot().slots:
             return None
-        return f"pool {self.name}: its server is not ready ({', '.join(self.options.servers.urls)})"
+        return f"pool {self.name}: its server is not ready ({', '.join(self._urls)})"
 
     def status(self) -> PoolStatus:
         """Return what it shows; there are no decisions, so what they rest on is not known here."""
@@ -77,7 +80,7 @@ class DoorPool:
             arrival_rate=float("nan"),
             forecast=ForecastStatus(),
             replicas=ReplicasStatus(
-                desired=len(self.options.servers.urls), starting=0, ready=now.replicas_ready, draining=0
+                desired=len(self._urls), starting=0, ready=now.replicas_ready, draining=0
             ),
             slots=SlotsStatus(
                 busy=ledger.busy,
@@ -100,11 +103,30 @@ class DoorPool:
             ledger_difference=ledger.ledger_difference,
         )
 
+    def _make_servers(
+        self, servers: StaticOptions | ToldOptions, clock: Clock
+    ) -> Static | ReplicaSlots | ToldFleet:
+        """Return who says which servers there are."""
+        if isinstance(servers, ToldOptions):
+            self.told = ToldFleet(servers, self._server, clock, self.drive)
+            return self.told
+        listed = Static(servers, self._server)
+        if self.options.auto_slots is None:
+            return listed
+        path = self.options.state_dir / "slots.json"
+        return ReplicaSlots(listed, self._server, self.drive, self.options.auto_slots, path)
+
+    @property
+    def _urls(self) -> Collection[str]:
+        """Base URLs of its servers, ready or not."""
+        servers = self.options.servers
+        return servers.urls if isinstance(servers, StaticOptions) else self.told.urls if self.told else ()
+
     def _merges(self, clock: Clock) -> "Batching | None":
         """Return who merges its requests, if its servers can say what they take."""
         options = self.options.batching
-        if options is None or options.mode == "off":
-            return None
+        if options is None or options.mode == "off" or isinstance(self.options.servers, ToldOptions):
+            return None  # shares are of calls, and not of rows
         from autoscaler.model_servers.triton import Triton  # noqa: PLC0415 - where it is needed only
         from autoscaler.proxy.batch.batching import Batching  # noqa: PLC0415 - where it is needed only
 

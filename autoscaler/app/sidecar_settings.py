@@ -2,8 +2,11 @@
 
 from autoscaler.app.sidecar_options import SidecarOptions, SidecarPool
 from autoscaler.platforms.static import StaticOptions
+from autoscaler.proxy.tenants.book import TenantBook
 from autoscaler.settings import PoolSettings, Settings
 from autoscaler.settings.model_server import server_maker
+from autoscaler.settings.tenants_file import load_tenants
+from autoscaler.sharing.told_fleet import ToldOptions
 
 
 def sidecar_options(settings: Settings) -> SidecarOptions:
@@ -13,21 +16,25 @@ def sidecar_options(settings: Settings) -> SidecarOptions:
     ------
     ValueError
         If they are not of a file that was loaded for a sidecar.
+    SettingsError
+        If the file of tenants cannot be used.
     """
+    keys_file = settings.tenants.keys_file
     return SidecarOptions(
         proxy=settings.proxy,
         grpc=settings.grpc,
         tenants=settings.tenants,
         pools=tuple(_pool(pool) for pool in settings.pools.values()),
         admin=settings.admin,
+        book=TenantBook() if keys_file is None else load_tenants(keys_file, frozenset(settings.pools)),
         admin_token_file=settings.admin_access.token_file,
         admin_tls=settings.admin_access.tls,
     )
 
 
 def _pool(pool: PoolSettings) -> SidecarPool:
-    if not isinstance(pool.platform, StaticOptions):
-        raise ValueError(f"a sidecar serves servers that run already, got {pool.platform}")
+    if not isinstance(pool.platform, StaticOptions | ToldOptions):
+        raise ValueError(f"a sidecar serves servers that run already, or are told of, got {pool.platform}")
     return SidecarPool(
         name=pool.name,
         route=pool.route,

@@ -22,7 +22,10 @@ from autoscaler.telemetry.status import (
     SignalStatus,
     SlotsStatus,
     Status,
+    SubstitutionStatus,
+    TroubleStatus,
 )
+from autoscaler.telemetry.trouble_watch import TroubleWatch
 
 
 def program_status(
@@ -98,12 +101,22 @@ def pool_status(pool: Pool, now: float) -> PoolStatus:
             for found in pool.ledger.findings
         ),
         orders=orders_status(state),
+        acts=pool.control.acts,
         signals=tuple(
             SignalStatus(each.name, each.reading.value, each.grade.standing.value, each.grade.text)
             for each in pool.signals.signals
         ),
         rows_per_call=pool.drive.rows_per_call,
+        troubles=trouble_status(pool.troubles, now),
+        substitutions=tuple(
+            SubstitutionStatus(each.pool, each.substitute, each.share, each.handed_over)
+            for each in (*([] if pool.standing_in is None else [pool.standing_in]), *pool.stands_in_for)
+        ),
     )
+
+
+def trouble_status(watch: TroubleWatch, now: float) -> tuple[TroubleStatus, ...]:
+    return tuple(TroubleStatus(each.where, each.text, now - each.began_at) for each in watch.standing)
 
 
 def forecast_status(state: ControlState | None) -> ForecastStatus:

@@ -1,22 +1,29 @@
 """One pool of a controller, joined: its doors, its platform, and the control loop between them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from math import inf, isnan, nan
 
 from autoscaler.app.control_start import first_fleet, warmed_controller
 from autoscaler.app.demand_source import demand_source
 from autoscaler.app.platform import make_platform
-from autoscaler.app.seen_replicas import SeenReplicas, ToldSlots
+from autoscaler.app.seen_replicas import SeenReplicas, ToldSlots, busy_beside
+from autoscaler.app.trouble import platform_trouble
 from autoscaler.control_loop import ControlLoop, ControlOptions
 from autoscaler.domain import Observation
 from autoscaler.fit_process import FitProcesses
 from autoscaler.platforms.keda import Keda
 from autoscaler.platforms.static import Static
-from autoscaler.ports import Clock, Leadership
+from autoscaler.ports import Clock, Leadership, Replica
 from autoscaler.scaling.doors import Doors
 from autoscaler.settings import PoolSettings, model_server
+from autoscaler.sharing.teller import Teller
+from autoscaler.telemetry.demand.options import DemandOptions
 from autoscaler.telemetry.demand.prometheus import PrometheusReader
+from autoscaler.telemetry.demand.reader import DoorReader
 from autoscaler.telemetry.exposition import Metrics
 from autoscaler.telemetry.history import History
+from autoscaler.telemetry.trouble_watch import TroubleWatch
 
 
 class WatchedPool:
@@ -37,7 +44,7 @@ class WatchedPool:
         self.name, self.settings = settings.name, settings
         self._leadership, self._interval = leadership, control.interval
         self.doors = Doors(settings.demand.merge, clock.now())
-        self.replicas = SeenReplicas(self.doors)
+        self.replicas = SeenReplicas(self._busy)
         self._server = model_server(settings.server, settings.route.tls, grpc_tls=settings.grpc_tls)
         self.platform = make_platform(settings.platform, self._server, clock)
         self._fleet = self.platform if settings.auto_slots is None else ToldSlots(self.platform, self.doors)
@@ -56,6 +63,10 @@ class WatchedPool:
             journal=history,
             leadership=leadership,
         )
+        self.troubles = TroubleWatch(
+            lambda: platform_trouble(self.control, self.platform) | self.source.troubles, clock.now
+        )
+        self.teller = self._make_teller(settings.demand, clock)
         self.discovered = False
 
     async def run(self) -> None:
@@ -78,6 +89,30 @@ class WatchedPool:
         if isinstance(self.platform, Keda) and not self._leadership.is_leader:
             return f"pool {self.name}: another controller answers to KEDA ({self._leadership.leader})"
         return None
+
+    def _make_teller(self, demand: DemandOptions, clock: Clock) -> Teller | None:
+        """Return who divides the slots, if the doors all stand before the same replicas."""
+        if not demand.is_shared or not isinstance(self.source, DoorReader):
+            return None
+        return Teller(
+            self.name,
+            self.doors,
+            self.source,
+            lambda: self.replicas.shared() if self.discovered else None,
+            self._service_time,
+            self.control.wake,
+            demand.merge,
+            self._leadership,
+            clock,
+        )
+
+    def _service_time(self) -> float:
+        state = self.control.state
+        known = nan if state is None else state.decision.numbers.service_time_mean
+        return inf if isnan(known) else known
+
+    def _busy(self, replicas: Mapping[str, Replica]) -> Mapping[str, int]:
+        return busy_beside(self.doors, replicas) if self.teller is None else self.teller.busy_slots()
 
     def _observe(self, now: float, wall_time: float) -> Observation | None:
         told = self.source if isinstance(self.source, PrometheusReader) else self.doors

@@ -31,6 +31,7 @@ from autoscaler.platforms.static import StaticOptions
 from autoscaler.platforms.webhook import WebhookOptions
 from autoscaler.settings import PoolSettings, Settings, load
 from autoscaler.settings.settings import PlatformOptions
+from autoscaler.sharing.told_fleet import ToldOptions
 from autoscaler.units import Address
 
 _STYLES = {Level.OK: "green", Level.WARNING: "yellow", Level.PROBLEM: "bold red"}
@@ -86,7 +87,10 @@ async def probe(settings: Settings) -> list[Finding]:
 
 async def _probe_pool(pool: PoolSettings, history: Path) -> list[Finding]:
     findings = [] if pool.demand is None else [await probe_demand(pool, pool.demand)]
-    return [*findings, *await _probe_platform(pool, pool.platform), probe_objective(pool, history)]
+    findings += await _probe_platform(pool, pool.platform)
+    if not isinstance(pool.platform, ToldOptions):  # of which nobody knows how many slots there will be
+        findings.append(probe_objective(pool, history))
+    return findings
 
 
 async def _probe_platform(pool: PoolSettings, platform: PlatformOptions) -> list[Finding]:
@@ -104,6 +108,9 @@ async def _probe_platform(pool: PoolSettings, platform: PlatformOptions) -> list
             findings = await probe_fleet(pool, platform.fleet)
         case KubernetesOptions():
             findings = await probe_kubernetes(pool, platform)
+        case ToldOptions():
+            told = "a controller tells the replicas, by the admin listener"
+            return [Finding(Level.OK, f"pools.{pool.name}.platform", told)]
     return [*findings, probe_folder("state", platform.fleet.state_dir)]
 
 

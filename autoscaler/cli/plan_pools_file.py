@@ -15,8 +15,7 @@ from autoscaler.cli.plan_values import Wrong, question_of, read_values
 from autoscaler.cli.plan_words import READERS
 from autoscaler.errors import SettingsError, UsageError
 from autoscaler.plan.question import Question
-from autoscaler.settings.complaints import shown
-from autoscaler.settings.document import Document
+from autoscaler.settings.document import Document, shown
 from autoscaler.settings.values import did_you_mean
 from autoscaler.settings.yaml_source import read
 

@@ -1,14 +1,17 @@
 """Whether the sidecars that a controller shall read are found and answer, or the Prometheus does."""
 
 import asyncio
+from http import HTTPStatus
 
 import aiohttp
 
 from autoscaler.app.demand_source import door_finder
 from autoscaler.cli.findings import Finding, Level
 from autoscaler.clock import SystemClock
+from autoscaler.no_answer import why_no_answer
 from autoscaler.scaling.doors import Doors
 from autoscaler.settings import PoolSettings
+from autoscaler.sharing.message import PATH
 from autoscaler.telemetry.demand.options import DemandOptions, DoorPlaces, PrometheusDemand
 from autoscaler.telemetry.demand.prometheus import PrometheusReader
 from autoscaler.telemetry.demand.reader import DoorReader, Finder
@@ -39,16 +42,30 @@ async def _probe_doors(pool: str, options: DemandOptions, place: DoorPlaces, sub
         doors.listed(found, clock.now())
         async with reader.session() as session:
             await reader.read(session)
+            asked = found if options.is_shared else []
+            untold = [url for url in asked if not await _is_told(reader, session, url, pool)]
     finally:
         await finder.close()
     answering = sum(doors.cursor(address)[0] != "" for address in doors.addresses)
     text = f"{answering} of {len(found)} sidecar(s) tell the demand of {pool}"
+    if untold:
+        remedy = f"write platform: {{kind: controller}} in the pool {pool} of its file"
+        return Finding(Level.PROBLEM, subject, f"{untold[0]} cannot be told its replicas; {remedy}")
     if answering == len(found):
         return Finding(Level.OK, subject, text)
     silent = [address for address in doors.addresses if not doors.cursor(address)[0]]
     return Finding(
         Level.WARNING, subject, f"{text}; not {', '.join(silent[:3])}: {reader.trouble(silent[0])}"
     )
+
+
+async def _is_told(reader: DoorReader, session: aiohttp.ClientSession, url: str, pool: str) -> bool:
+    """Whether a proxy takes its replicas from a controller; one that does not answer is given the benefit."""
+    try:
+        async with session.get(f"{url}{PATH}{pool}", headers=reader.headers()) as answer:
+            return answer.status != HTTPStatus.NOT_FOUND
+    except (aiohttp.ClientError, OSError, ValueError):
+        return True
 
 
 async def _found(finder: Finder) -> list[str] | None:
@@ -68,7 +85,7 @@ async def _probe_prometheus(
         async with reader.session() as session:
             await reader.read(session)
     except aiohttp.ClientError as error:
-        return Finding(Level.WARNING, subject, str(error))
+        return Finding(Level.WARNING, subject, why_no_answer(error))
     if reader.trouble:
         return Finding(Level.WARNING, subject, f"{place.url}: {reader.trouble}")
     return Finding(Level.OK, subject, f"{place.url} has the metrics of {reader.doors} sidecar(s)")

@@ -1,4 +1,4 @@
-"""The admin listener: metrics, health and facts for machines and people. Reads, changes nothing.
+"""The admin listener: metrics, health and facts for machines and people. What is here reads, changes nothing.
 
 It is apart from the data listener, so that overload there cannot starve a probe here. All it tells
 it is given as functions; it holds no state.
@@ -8,7 +8,7 @@ import asyncio
 import errno
 import logging
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -36,6 +36,7 @@ autoscaler, admin listener
 /api/decisions?pool=P&limit=N   the last decisions with all that they were made from, as JSON
 /api/requests?limit=N           the requests in flight, the oldest first: where each stands, as JSON
 /api/observations?since=N       of a sidecar: the demand of its last intervals, for a controller, as JSON
+/api/shares/POOL                of a proxy that shares its replicas: its slots, which a controller puts
 """
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -57,6 +58,8 @@ class AdminSources:
     """The requests in flight, the oldest first."""
     observations: Callable[[int, str | None, str | None], object] | None = None
     """The intervals after a number, of an incarnation, for a reader; None where nobody else decides on it."""
+    more: Sequence[web.AbstractRouteDef] = ()
+    """Routes that are a story of their own."""
 
 
 def admin_application(sources: AdminSources, token: AdminToken | None = None) -> web.Application:
@@ -104,6 +107,7 @@ def admin_application(sources: AdminSources, token: AdminToken | None = None) ->
     application.router.add_get("/api/decisions", decisions)
     application.router.add_get("/api/requests", requests)
     application.router.add_get("/api/observations", observations)
+    application.router.add_routes(sources.more)
     return application
 
 

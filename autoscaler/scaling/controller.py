@@ -76,6 +76,7 @@ class Controller:
         self._first_step: float | None = None
         self._last_step: float | None = None
         self._last_arrival: float | None = None
+        self._blind_since: float | None = None
         self._desired = 0
         self._ordered = 0
 
@@ -112,7 +113,9 @@ class Controller:
         self._forecast.update(observation, elapsed)
         supply = self._supply.update(fleet, now)
         if observation is None:
+            self._blind_since = now if self._blind_since is None else self._blind_since
             return _without_sight(fleet, self._policy.replicas_min)
+        self._see_again(now)
         if observation.arrivals or observation.in_flight or self._last_arrival is None:
             self._last_arrival = now
         estimate = self._estimator.update(observation)
@@ -236,6 +239,12 @@ class Controller:
             decision,
             numbers=replace(numbers, utilization_expected=expected, next_change_in=next_change),
         )
+
+    def _see_again(self, now: float) -> None:
+        """Begin to watch anew if nothing was seen for a whole hold: the first look lets nothing go."""
+        if self._blind_since is not None and now - self._blind_since >= self._policy.scale_down_hold:
+            self._first_step = self._last_arrival = now
+        self._blind_since = None
 
     def _watched_a_hold(self, now: float) -> bool:
         """Whether enough has been seen to let go: what a predecessor left running is kept till then."""

@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from autoscaler.app.status import pool_status
 from tests.fakes.pools import a_pool
 from tests.fakes.program import free_port
 from tests.fakes.webhook_receiver import FakeReceiver
@@ -66,6 +67,21 @@ async def test_a_start_waits_for_the_receiver_that_must_tell_the_fleet(tmp_path,
             receiver.fleet = {"ready": [model_server], "starting": 4}
             await starting
             await receiver.until(lambda: receiver.applied == [5])  # what is there, and what already comes
+
+
+async def test_the_status_says_why_the_receiver_gives_no_answer_and_since_when(tmp_path, model_server):
+    url = f"http://127.0.0.1:{free_port()}/scale"
+    given = {"kind": "webhook", "url": url, "urls": [model_server], "retry_initial": "1ms"}
+    async with a_pool(tmp_path, given) as pool:
+        await pool.start()
+        async with asyncio.timeout(20):
+            while not pool.platform.last_error:
+                await asyncio.sleep(0.02)
+        first = pool.troubles.standing[0]
+        (told,) = pool_status(pool, first.began_at + 7.0).troubles
+    address = url.removeprefix("http://").removesuffix("/scale")
+    assert (told.where, told.age) == ("platform", 7.0)
+    assert told.text == f"{url} cannot be reached: {address}: connection refused"
 
 
 async def test_the_receiver_that_ships_runs_its_command_once_and_only_for_us(tmp_path, model_server):

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from autoscaler.proxy.tenants.key import digest_of, new_key
 from tests.fakes.command_process import CommandProcess
 from tests.fakes.program import ROOT, free_port
 
@@ -154,3 +155,34 @@ def test_what_it_imports_is_little():
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+async def test_keys_are_checked_and_a_changed_file_is_followed_by_another_process(sidecar, tmp_path):
+    keys, first, second = tmp_path / "tenants.yaml", new_key(), new_key()
+
+    def let_in(digest: str) -> None:
+        keys.write_text(f"tenants: {{acme: {{keys: ['{digest}']}}}}")
+        keys.chmod(0o600)
+
+    async def status(key: str) -> int:
+        headers = {"Authorization": f"Bearer {key}"}
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(f"{running.url}/v", data=b"hello", headers=headers) as answer,
+        ):
+            return answer.status
+
+    let_in(digest_of(first))
+    running = await sidecar(tenants={"keys_file": str(keys)}).launch().ready()
+    assert (await status(first), await status(second)) == (200, 401)
+    let_in("nonsense")
+    async with asyncio.timeout(15.0):
+        while "changed files cannot be used" not in running.said.read_text():
+            await asyncio.sleep(0.1)
+    assert await status(first) == 200
+    let_in(digest_of(second))
+    async with asyncio.timeout(15.0):
+        while await status(second) != 200:
+            await asyncio.sleep(0.1)
+    assert await status(first) == 401
+    assert psutil.Process(running.process.pid).memory_info().rss < RESIDENT_MAX

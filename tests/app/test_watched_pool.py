@@ -1,13 +1,15 @@
 """A pool of a controller: doors, platform and loop, made from settings; nothing runs as a process."""
 
 import asyncio
+from functools import partial
 
 import pytest
 import yaml
 
+from autoscaler.app.controller_status import watched_status
 from autoscaler.app.demand_source import door_finder
 from autoscaler.app.kubernetes_doors import KubernetesFinder
-from autoscaler.app.seen_replicas import SeenReplicas, ToldSlots
+from autoscaler.app.seen_replicas import SeenReplicas, ToldSlots, busy_beside
 from autoscaler.app.sidecar_settings import sidecar_options
 from autoscaler.app.watched_pool import WatchedPool
 from autoscaler.clock import VirtualClock
@@ -66,7 +68,7 @@ def a_pool(tmp_path):
             FitProcesses(),
             leadership or Alone(),
         )
-        made.platform._is_running = True  # as after start, with nobody to probe
+        made.platform._fleet._listener = made.replicas  # as after start, with nobody to probe
         made.clock = clock
         return made
 
@@ -129,7 +131,7 @@ def test_the_slots_in_use_of_a_replica_are_those_of_the_door_on_its_host():
     doors = Doors(MergeOptions(), 0.0)
     doors.listed([DOOR, "http://10.0.0.6:8082"], 0.0)
     doors.answered(DOOR, DoorReading("one", (), busy=3), 1.0)
-    replicas = SeenReplicas(doors)
+    replicas = SeenReplicas(partial(busy_beside, doors))
     replicas.replica_ready(Replica("a", "http://10.0.0.5:8080", 4))
     replicas.replica_ready(Replica("b", "http://10.0.0.6:8080", 4))
     assert replicas.busy_slots() == {"a": 3}
@@ -184,3 +186,12 @@ def test_every_key_of_the_demand_arrives(tmp_path):
 def test_a_sidecar_serves_static_servers_only(tmp_path):
     with pytest.raises(ValueError, match="servers that run already"):
         sidecar_options(pool_settings(tmp_path))
+
+
+async def test_the_status_says_which_sidecar_does_not_answer_and_why(a_pool):
+    pool = a_pool(demand={"kind": "list", "urls": ["http://127.0.0.1:1"]})
+    async with pool.source.session() as session:
+        await pool.source.look()
+        await pool.source.read(session)
+    (told,) = watched_status(pool, pool.clock.now()).troubles
+    assert (told.where, told.text) == ("http://127.0.0.1:1", "127.0.0.1:1: connection refused")

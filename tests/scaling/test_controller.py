@@ -48,6 +48,27 @@ def test_f4_lost_measurements_hold_the_fleet_and_say_so():
     assert plant.decisions[-1] == Hold(before, Reason.METRICS_LOST, plant.decisions[-1].binding)
 
 
+def test_f4_the_first_looks_after_a_long_time_without_sight_let_nothing_go():
+    """What is measured just then may be anything: a Prometheus that was away begins with fractions."""
+    plant = a_plant(replicas=14, scale_down_hold=120.0)
+    plant.run(600.0, rate=1.0)
+    before = plant.sizes[-1]
+    plant.run(180.0, rate=1.0, measured=False)
+    plant.run(110.0, rate=0.1)
+    assert set(plant.sizes[-11:]) == {before}
+    plant.run(600.0, rate=0.1)  # it was so indeed
+    assert plant.sizes[-1] < before / 2
+
+
+def test_f4_a_pool_that_nobody_could_see_does_not_pass_for_idle():
+    plant = a_plant(replicas=3, replicas_min=0, scale_down_hold=120.0)
+    plant.run(600.0, rate=0.2)
+    before = plant.sizes[-1]
+    plant.run(180.0, rate=0.2, measured=False)
+    plant.run(110.0, rate=0.0)
+    assert set(plant.sizes[-11:]) == {before}
+
+
 def test_f5_a_step_is_ordered_once_and_not_taken_back():
     plant = a_plant(replicas=15, start=180.0)
     plant.run(1200.0, rate=1.0)

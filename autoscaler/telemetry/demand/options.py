@@ -1,11 +1,14 @@
 """Where the demand of a pool is read, for a program that does not measure it itself."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from autoscaler.scaling.doors import MergeOptions
 from autoscaler.telemetry.demand.reader import ReaderOptions
 from autoscaler.tls import ClientTls
+
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ class PrometheusDemand:
         for name in ("window", "interval", "timeout"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"need {name} > 0 s, got {getattr(self, name)}")
-        if any(sign in self.selector for sign in "{}\n"):
+        if any(sign in _QUOTED.sub("", self.selector) for sign in "{}\n"):
             raise ValueError(f'selector: got {self.selector!r}; write labels only, such as job="chat"')
 
 
@@ -99,3 +102,6 @@ class DemandOptions:
     """How doors are read; of no use to a Prometheus."""
     merge: MergeOptions = field(default_factory=MergeOptions)
     """How long what is not heard is believed to go on."""
+    is_shared: bool = False
+    """Whether the doors are proxies that all stand before the same replicas, so that they are told which
+    there are, and how many slots of each are theirs. Otherwise each has servers of its own."""

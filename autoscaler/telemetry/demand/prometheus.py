@@ -3,7 +3,8 @@
 Rates and means come as PromQL makes them of what the doors export; resets of counters are Prometheus' to
 see. A door that was scraped a while ago and is not now, or that is down by `up`, is missing and not zero: the
 rates over the window still hold what it counted, and the observation says that it is partial. A Prometheus
-that does not answer, or knows nothing of the pool, gives no observation at all.
+that does not answer, or knows nothing of the pool, gives no observation at all. After one was away the window
+begins where it came back (`scrapes`), and a door of which it has not two samples yet is missing.
 
 Compared with reading the doors themselves it is later, by half the window and a scrape, and knows neither of
 ends in order nor of the last seconds.
@@ -19,18 +20,21 @@ import msgspec
 import structlog
 
 from autoscaler.domain import Observation
+from autoscaler.no_answer import why_no_answer
 from autoscaler.ports import Clock
 from autoscaler.telemetry.demand.options import PrometheusDemand
+from autoscaler.telemetry.demand.scrapes import scraped_for
 from autoscaler.tls import client_context
 
 log = structlog.get_logger(__name__)
 
-_ANSWER_MAX = 2**20
-"""The answer to a sum is far smaller [bytes]."""
+_ANSWER_MAX = 16 * 2**20
+"""A longer answer is not read [bytes]; the samples of a thousand doors take about one megabyte."""
 
 
 class _Sample(msgspec.Struct):
-    value: tuple[float, str]
+    value: tuple[float, str] = (nan, "nan")
+    values: list[tuple[float, str]] = []
 
 
 class _Data(msgspec.Struct):
@@ -60,10 +64,12 @@ class Rates:
     tokens_out: float
     doors: float
     missing: float
-    """Doors that were there lately, or are down [1]."""
+    """Doors that were there lately, or are down, or have no rate yet [1]."""
 
 
-def queries(pool: str, options: PrometheusDemand, carry: float) -> dict[str, str]:
+def queries(
+    pool: str, options: PrometheusDemand, carry: float, window: float | None = None
+) -> dict[str, str]:
     """Return the question for each field of `Rates`, in PromQL.
 
     Parameters
@@ -74,15 +80,16 @@ def queries(pool: str, options: PrometheusDemand, carry: float) -> dict[str, str
         Window and labels.
     carry : float
         A door that was there so lately and is not any more is missing [s].
+    window : float or None
+        Shorter than that of the options [s].
     """
-    name = pool.replace("\\", "\\\\").replace('"', '\\"')
-    more = f",{options.selector}" if options.selector else ""
-    labels, window = f'pool="{name}"{more}', f"[{options.window:.0f}s]"
+    labels, over = _labels(pool, options), _range(options.window if window is None else window)
 
     def rate(metric: str, and_label: str = "") -> str:
-        return f"sum(rate(autoscaler_{metric}{{{labels}{and_label}}}{window}))"
+        return f"sum(rate(autoscaler_{metric}{{{labels}{and_label}}}{over}))"
 
-    there = f"autoscaler_queue_depth{{{labels}}}"
+    there = _depth(pool, options)
+    unrated = f" + (count({there} unless count_over_time({there}{over}) > 1) or vector(0))"
     down = f" + (count(up{{{options.selector}}} == 0) or vector(0))" if options.selector else ""
     return {
         "arrivals": rate("arrivals_total"),
@@ -96,8 +103,22 @@ def queries(pool: str, options: PrometheusDemand, carry: float) -> dict[str, str
         "tokens_in": rate("tokens_total", ',direction="in"'),
         "tokens_out": rate("tokens_total", ',direction="out"'),
         "doors": f"count({there})",
-        "missing": f"count(last_over_time({there}[{carry:.0f}s])) - count({there}){down}",
+        "missing": f"count(last_over_time({there}[{carry:.0f}s])) - count({there}){unrated}{down}",
     }
+
+
+def _labels(pool: str, options: PrometheusDemand) -> str:
+    name = pool.replace("\\", "\\\\").replace('"', '\\"')
+    return f'pool="{name}"' + (f",{options.selector}" if options.selector else "")
+
+
+def _range(seconds: float) -> str:
+    return f"[{seconds * 1e3:.0f}ms]" if seconds % 1 else f"[{seconds:.0f}s]"
+
+
+def _depth(pool: str, options: PrometheusDemand) -> str:
+    """Return what every door of the pool exports all the time."""
+    return f"autoscaler_queue_depth{{{_labels(pool, options)}}}"
 
 
 class PrometheusReader:
@@ -125,6 +146,11 @@ class PrometheusReader:
         self.trouble = ""
         """Why it could not be read last; empty if it could."""
 
+    @property
+    def troubles(self) -> dict[str, str]:
+        """The same by the address of the Prometheus; empty if it could be read."""
+        return {self._options.url: self.trouble} if self.trouble else {}
+
     async def run(self) -> None:
         """Ask for ever."""
         self._is_running = True
@@ -148,13 +174,23 @@ class PrometheusReader:
 
     async def read(self, session: aiohttp.ClientSession) -> None:
         """Ask everything once."""
-        asked = queries(self._pool, self._options, self._carry)
+        depth, options = _depth(self._pool, self._options), self._options
         try:
-            values = await asyncio.gather(*(self._ask(session, query) for query in asked.values()))
+            (clock, *_), samples = await asyncio.gather(
+                self._ask(session, "vector(time())"), self._ask(session, depth + _range(options.window))
+            )
+            times = [[at for at, _ in each.values] for each in samples]
+            at = clock.value[0]  # of its own clock, so that rates and sums are of one moment
+            seen = scraped_for(times, at, options.window)
+            if samples and seen is None:
+                self._note(f"it has not scraped pool {self._pool!r} for long enough, or does not any more")
+                return
+            asked = queries(self._pool, options, self._carry, seen)
+            values = await asyncio.gather(*(self._ask(session, query, at) for query in asked.values()))
         except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
-            self._note(str(error) or type(error).__name__)
+            self._note(why_no_answer(error))
             return
-        rates = Rates(**dict(zip(asked, values, strict=True)))
+        rates = Rates(**{name: _value(answer) for name, answer in zip(asked, values, strict=True)})
         if not isfinite(rates.arrivals) or not rates.doors > 0:
             self._note(f"it has no metrics of pool {self._pool!r}; have it scrape the sidecars")
             return
@@ -194,13 +230,16 @@ class PrometheusReader:
         self._owed[name] = owed - whole
         return whole
 
-    async def _ask(self, session: aiohttp.ClientSession, query: str) -> float:
-        """Return the one value of a query; not-a-number if there is none."""
+    async def _ask(
+        self, session: aiohttp.ClientSession, query: str, at: float | None = None
+    ) -> list[_Sample]:
+        """Return what a query gives at a time of its clock [s since the epoch]; None is now."""
         endpoint = self._options.url.rstrip("/") + "/api/v1/query"
         headers = {}
         if self._options.token_file is not None:
             headers["Authorization"] = f"Bearer {self._options.token_file.read_text('utf-8').strip()}"
-        async with session.post(endpoint, data={"query": query}, headers=headers) as answer:
+        asked = {"query": query} | ({} if at is None else {"time": f"{at:.3f}"})
+        async with session.post(endpoint, data=asked, headers=headers) as answer:
             raw = await answer.content.read(_ANSWER_MAX)
             while not answer.content.at_eof() and len(raw) < _ANSWER_MAX:
                 raw += await answer.content.read(_ANSWER_MAX - len(raw))
@@ -210,7 +249,7 @@ class PrometheusReader:
             raise ValueError(f"answers {answer.status}, but not as a Prometheus does") from error
         if body.status != "success" or body.data is None:
             raise ValueError(f"refuses {query}: {body.error or f'status {answer.status}'}")
-        return float(body.data.result[0].value[1]) if body.data.result else nan
+        return body.data.result
 
     def _note(self, trouble: str) -> None:
         """Say that it cannot be read, or can again, once."""
@@ -221,6 +260,11 @@ class PrometheusReader:
         elif self._is_running and self.trouble and not trouble:
             log.info("demand is read again", prometheus=self._options.url)
         self.trouble = trouble
+
+
+def _value(answer: list[_Sample]) -> float:
+    """Return the one value of an answer; not-a-number if there is none."""
+    return float(answer[0].value[1]) if answer else nan
 
 
 def _known(value: float) -> float:

@@ -11,6 +11,7 @@ from typing import Protocol
 import aiohttp
 import structlog
 
+from autoscaler.no_answer import why_no_answer
 from autoscaler.ports import Clock
 from autoscaler.scaling.doors import DoorInterval, DoorReading, Doors
 from autoscaler.telemetry.demand.report import PATH, REPORT_BYTES_MAX, read_report
@@ -102,6 +103,11 @@ class DoorReader:
         """Return why a door did not answer last; empty if it did."""
         return self._trouble.get(address, "")
 
+    @property
+    def troubles(self) -> dict[str, str]:
+        """Why each door did not answer last that did not, by address."""
+        return {address: trouble for address, trouble in self._trouble.items() if trouble}
+
     async def read(self, session: aiohttp.ClientSession) -> None:
         """Ask everybody once."""
         addresses = self._doors.addresses
@@ -129,16 +135,17 @@ class DoorReader:
         )
         began = self._clock.now()
         try:
-            async with session.get(address + PATH, params=query, headers=self._headers()) as answer:
-                raw = await _body(answer)
+            async with session.get(address + PATH, params=query, headers=self.headers()) as answer:
+                raw = await whole_body(answer, REPORT_BYTES_MAX)
+            _check_status(answer, raw)
             report = read_report(raw)
             told = report.pools.get(self._pool)
             if told is None:
                 names = ", ".join(report.pools) or "none"
                 raise ValueError(f"it has no pool {self._pool!r}, but {names}; give both the same name")
         except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
-            self._note(address, str(error) or type(error).__name__)
-            self._doors.unanswered(address, self._clock.now(), refused=_is_refused(error))
+            self._note(address, why_no_answer(error))
+            self._doors.unanswered(address, self._clock.now(), refused=is_refused(error))
             return
         self._note(address, "")
         # Ages are as of its writing, which was after the question and before now.
@@ -150,7 +157,8 @@ class DoorReader:
         reading = DoorReading(report.incarnation, intervals, told.slots, told.busy, report.leaving)
         self._doors.answered(address, reading, now)
 
-    def _headers(self) -> dict[str, str]:
+    def headers(self) -> dict[str, str]:
+        """Return what doors want to see. Raises ValueError if the file of the token cannot be read."""
         if (path := self._options.token_file) is None:
             return {}
         try:
@@ -170,20 +178,24 @@ class DoorReader:
             log.info("demand is read again", door=address)
 
 
-async def _body(answer: aiohttp.ClientResponse) -> bytes:
-    if answer.status != 200:
-        text = (await answer.content.read(200)).decode("utf-8", "replace")
-        remedy = {401: "; set token_file", 404: f"; name the admin listener of one that has {PATH}"}
-        raise ValueError(f"answered {answer.status}: {text.strip()}{remedy.get(answer.status, '')}")
+async def whole_body(answer: aiohttp.ClientResponse, bytes_max: int) -> bytes:
+    """Read an answer to its end. Raises ValueError if it has more than `bytes_max`."""
     whole = bytearray()
     async for part in answer.content.iter_any():
         whole += part
-        if len(whole) > REPORT_BYTES_MAX:
-            raise ValueError(f"the answer has more than {REPORT_BYTES_MAX} bytes")
+        if len(whole) > bytes_max:
+            raise ValueError(f"the answer has more than {bytes_max} bytes")
     return bytes(whole)
 
 
-def _is_refused(error: Exception) -> bool:
+def _check_status(answer: aiohttp.ClientResponse, raw: bytes) -> None:
+    if answer.status != 200:
+        text = raw[:200].decode("utf-8", "replace")
+        remedy = {401: "; set token_file", 404: f"; name the admin listener of one that has {PATH}"}
+        raise ValueError(f"answered {answer.status}: {text.strip()}{remedy.get(answer.status, '')}")
+
+
+def is_refused(error: Exception) -> bool:
     """Whether its machine said that nobody listens there."""
     return isinstance(error, aiohttp.ClientConnectorError) and isinstance(
         error.os_error, ConnectionRefusedError
