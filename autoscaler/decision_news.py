@@ -1,6 +1,7 @@
 """Warnings of what stands in the way of decisions: each once when it begins, and a word when it is over."""
 
 from collections.abc import Iterator
+from math import isnan
 
 import structlog
 
@@ -29,6 +30,8 @@ class DecisionNews:
 def _obstacles(decision: Decision) -> Iterator[str]:
     if decision.binding is Binding.SUPPLY:
         yield "what is ordered does not come"
+    if not isnan(decision.numbers.substituted_share):
+        yield "another pool stands in for this one"
     if decision.reason is Reason.NO_EFFECT:
         yield "more replicas serve no more; look for what they share"
     if decision.numbers.asked_elsewhere is not None:

@@ -112,6 +112,28 @@ def signals_in_words(pool: PoolStatus) -> Text:
     return words
 
 
+def troubles_in_words(pool: PoolStatus) -> Text:
+    """Say what has been wrong outside for longest, and how long; of a pool around which something is."""
+    first, more = pool.troubles[0], len(pool.troubles) - 1
+    words = Text(f"{first.where}, for {duration(first.age)}: {first.text}", BAD)
+    return words.append(f", and {more} more", BAD) if more else words
+
+
+def substitutions_in_words(pool: PoolStatus) -> Text:
+    """Say who stands in for whom, and for how much; of a pool that has a part in it now."""
+    words = Text()
+    for each in pool.substitutions:
+        if not each.share:
+            continue
+        if words:
+            words.append("  ")
+        if each.pool == pool.name:
+            words.append(f"{each.substitute} stands in for {percent(each.share)} of the demand", LATE)
+        else:
+            words.append(f"substitutes for {each.pool}: {percent(each.share)} of its demand", LATE)
+    return words
+
+
 def gpus_in_words(gpus: Sequence[GpuStatus]) -> Text:
     """Say what each GPU does; that one is busy all the time does not say that it is full."""
     words = Text()
@@ -151,8 +173,10 @@ def facts(pool: PoolStatus) -> list[str]:
         f"busy {percent(pool.occupancy.last_interval)}",
         f"{name} {duration(wait)}",
         f"queue {pool.queue_depth}",
+        *([troubles_in_words(pool).plain] if pool.troubles else []),
         *([f"{count(len(pool.disagreements), 'server')} disagree"] if pool.disagreements else []),
         *([f"{count(quarantined, 'signal')} not used"] if quarantined else []),
+        *([words.plain] if (words := substitutions_in_words(pool)) else []),
         *([] if math.isnan(pool.tokens.rate_out) else [f"tokens {rate(pool.tokens.rate_out)}"]),
         "no decision yet" if pool.last_decision is None else pool.last_decision.sentence,
     ]

@@ -41,7 +41,9 @@ from autoscaler.dashboard.pool_words import (
     replicas_in_words,
     requests_in_words,
     signals_in_words,
+    substitutions_in_words,
     tokens_in_words,
+    troubles_in_words,
     waits_in_words,
 )
 from autoscaler.dashboard.words import count, duration
@@ -138,10 +140,14 @@ def _bars(history: Sequence[Status], pool: PoolStatus, width: int) -> Renderable
         ("objective", objective_in_words(pool), None),
         ("requests", requests_in_words(pool), None),
     ]
+    if pool.troubles:
+        rows.append(("trouble", troubles_in_words(pool), None))
     if not math.isnan(pool.tokens.rate_out):
         rows.append(("tokens", tokens_in_words(pool), None))
     if pool.disagreements:
         rows.append(("ledger", disagreements_in_words(pool), None))
+    if substitutions := substitutions_in_words(pool):
+        rows.append(("shortage", substitutions, None))
     if pool.signals:
         rows.append(("signals", signals_in_words(pool), None))
     if gpus := history[-1].gpus:

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from autoscaler.dashboard.past import SPANS
 from autoscaler.dashboard.terminal import plain_lines, view
+from autoscaler.no_answer import why_no_answer
 from autoscaler.telemetry.plain import decode
 from autoscaler.telemetry.status import Status
 
@@ -77,7 +78,7 @@ async def _ask(session: aiohttp.ClientSession, url: str) -> Answer:
     except aiohttp.ClientConnectorError:
         return f"nobody listens at {url}; is `autoscaler run` running? Asking again"
     except aiohttp.ClientError as error:
-        return f"{url} does not answer ({error}); asking again"
+        return f"{url} does not answer ({why_no_answer(error)}); asking again"
     except ValueError as error:
         return f"{url} answers something else than a status ({error}): is it another version?"
 

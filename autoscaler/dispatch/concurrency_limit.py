@@ -45,7 +45,7 @@ class ConcurrencyOptions:
 class ConcurrencyLimit:
     """The slots of one replica that may be offered. Began at `now` [s]; `slots` when warm and well.
 
-    A replica has none for a while where several programs share its slots, and is as warm as it was thereafter.
+    Where several programs share its slots it may have none for a while, and is as warm as it was thereafter.
     """
 
     def __init__(self, options: ConcurrencyOptions, slots: int, now: float) -> None:

@@ -27,6 +27,11 @@ _PLAIN: tuple[tuple[str, str, _Read], ...] = (
     ("offered_load_erlangs", "Arrival rate x mean service time.", lambda pool: pool.offered_load),
     ("desired_replicas", "Replicas wanted, ready and starting.", lambda pool: pool.replicas.desired),
     (
+        "acts",
+        "1 if decisions are carried out from here; 0 if nobody does, or another controller.",
+        lambda pool: math.nan if pool.acts is None else pool.acts,
+    ),
+    (
         "wanted_replicas",
         "Replicas that would be desired if all that is ordered came, and had an effect.",
         lambda pool: pool.orders.wanted,

@@ -137,27 +137,33 @@ class HistoryWriter(threading.Thread):
         connection = self._held.connection()
         with connection:
             connection.execute("BEGIN IMMEDIATE")
-            self._insert(connection, [item for item in records if isinstance(item, Record)])
+            steps = [item for item in records if isinstance(item, Record)]
+            _insert(connection, steps)
             _insert_states(connection, [item for item in records if isinstance(item, State)])
+            # Last: a checkpoint says which of the steps that were written with it are kept.
+            self._tidy_if_due(connection, steps)
         self._held.committed()
 
-    def _insert(self, connection: sqlite3.Connection, records: list[Record]) -> None:
-        connection.executemany(
-            f"INSERT INTO decisions ({DECISION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [record.decision for record in records],
-        )
-        # A clock set back to the very same start has lived that interval twice; the first telling counts.
-        connection.executemany(
-            f"INSERT INTO intervals ({INTERVAL_COLUMNS}) VALUES ({INTERVAL_MARKS}) "
-            "ON CONFLICT (pool, start_wall) DO NOTHING",
-            [record.interval for record in records if record.interval is not None],
-        )
-        if not records:
+    def _tidy_if_due(self, connection: sqlite3.Connection, steps: list[Record]) -> None:
+        if not steps:
             return
-        newest = records[-1].decision[1]
+        newest = steps[-1].decision[1]
         if abs(newest - self._tidied_at) >= HOUR:
             tidy(connection, believed_time(connection), self._retention)
             self._tidied_at = newest
+
+
+def _insert(connection: sqlite3.Connection, steps: list[Record]) -> None:
+    connection.executemany(
+        f"INSERT INTO decisions ({DECISION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [step.decision for step in steps],
+    )
+    # A clock set back to the very same start has lived that interval twice; the first telling counts.
+    connection.executemany(
+        f"INSERT INTO intervals ({INTERVAL_COLUMNS}) VALUES ({INTERVAL_MARKS}) "
+        "ON CONFLICT (pool, start_wall) DO NOTHING",
+        [step.interval for step in steps if step.interval is not None],
+    )
 
 
 def _insert_states(connection: sqlite3.Connection, states: list[State]) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from yarl import URL
 
 from autoscaler.errors import UsageError
+from autoscaler.no_answer import why_no_answer
 from autoscaler.telemetry.prometheus_counts import counts
 from autoscaler.telemetry.prometheus_meaning import Kind, Meaning, Samples, meaning
 from forecasting.series import Series
@@ -185,7 +186,8 @@ async def _ask(session: aiohttp.ClientSession, endpoint: URL, query: str, times:
         ) from error
     except (aiohttp.ClientError, OSError) as error:
         raise UsageError(
-            f"--prometheus {shown}: no answer ({error}). Is it running, and reachable from here?"
+            f"--prometheus {shown}: no answer ({why_no_answer(error)}). Is it running, and reachable from "
+            "here?"
         ) from error
     try:
         body = msgspec.json.decode(text, type=_Body)

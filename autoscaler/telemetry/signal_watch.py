@@ -103,6 +103,8 @@ class SignalWatch:
         self._ledger = ledger
         self._scraper = Scraper(clock)
         self._exporters: dict[tuple[str, str], Exporter] = {}
+        self.troubles: dict[str, str] = {}
+        """Why signals could not be read last, those of each kind of exporter; without those that could."""
         self._groups = [(each, [_Signal.of(each, source) for source in each.sources]) for each in options]
 
     @property
@@ -129,20 +131,26 @@ class SignalWatch:
 
     async def look(self) -> None:
         """Ask every exporter once, and grade what came."""
-        groups = [(signals, self._exporters_of(options)) for options, signals in self._groups]
+        groups = [(options, signals, self._exporters_of(options)) for options, signals in self._groups]
         if self._ledger is not None:
             self._ledger.begin()
-        await asyncio.gather(*(self._scraper.scrape(exporters) for _, exporters in groups))
+        await asyncio.gather(*(self._scraper.scrape(exporters) for _, _, exporters in groups))
         now, around = self._clock.now(), self._circumstances()
         if self._ledger is not None:
             self._ledger.compare(self._servers(), now)
-        for signals, exporters in groups:
+        for _, signals, exporters in groups:
             for signal in signals:
                 readings = [exporter.readings[signal.source.name] for exporter in exporters]
                 signal.reading = combined(readings, signal.source.add_up, now, _FRESH)
                 # Without exporters (no replica is ready) a signal is not stale: nobody could have told it.
                 if around is not None and exporters:
                     self._grade(signal, around, now)
+
+        self.troubles = {
+            f"signals {options.name}": fault
+            for options, signals, exporters in groups
+            if exporters and (fault := next(filter(None, (each.reading.fault for each in signals)), ""))
+        }
 
     def _grade(self, signal: _Signal, around: Circumstances, now: float) -> None:
         before = signal.test.grade

@@ -58,6 +58,19 @@ class OrdersStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class SubstitutionStatus:
+    """One pool that another stands in for, whenever what it orders does not come."""
+
+    pool: str
+    substitute: str
+    """The pool that stands in for it."""
+    share: float = 0.0
+    """Of its demand, what the substitute is to serve now [1]; 0 unless it is short."""
+    handed_over: int = 0
+    """Requests that have gone there, since the start of the program [requests]."""
+
+
+@dataclass(frozen=True, slots=True)
 class SlotsStatus:
     """The ledger of slots [1]."""
 
@@ -137,6 +150,18 @@ class SignalStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class TroubleStatus:
+    """What is wrong outside: a platform, a sidecar or an exporter that does not answer as it should."""
+
+    where: str
+    """`platform`, `signals NAME`, or the address of a sidecar or a Prometheus."""
+    text: str
+    """The last error, for a person."""
+    age: float
+    """How long something has been wrong there [s]."""
+
+
+@dataclass(frozen=True, slots=True)
 class GpuStatus:
     """One GPU of this machine; see `gpu_reading`."""
 
@@ -194,6 +219,8 @@ class PoolStatus:
         Slots whose lease was never given back [1]; anything but 0 is an error of this program.
     ledger_difference : int
         Slots without a request, and calls to replicas without a slot, when last compared [1]; as above.
+    acts : bool or None
+        Whether what is decided is carried out, and from here; None where nothing is decided.
     """
 
     name: str
@@ -217,8 +244,13 @@ class PoolStatus:
     disagreements: tuple[DisagreementStatus, ...] = ()
     orders: OrdersStatus = OrdersStatus()
     signals: tuple[SignalStatus, ...] = ()
+    acts: bool | None = None
     rows_per_call: int = 0
     """The most rows that one call to a replica may have, where requests are merged; 0 where none are [1]."""
+    troubles: tuple[TroubleStatus, ...] = ()
+    """What is wrong outside now, the oldest first."""
+    substitutions: tuple[SubstitutionStatus, ...] = ()
+    """Those that it has a part in: of it by another pool, and of others by it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,12 +194,24 @@ def _judge(verdict: Verdict, record: DecisionRecord, executed: Decision) -> None
         verdict.since_wall = record.wall_time
     verdict.until_wall = record.wall_time
     # As the history would have stored it: then what differs has really been decided otherwise.
+    executed = _with_what_others_say(executed, record.decision)
     again = record_from_row(record_to_row(replace(record, decision=executed))).decision
     difference = next(_differences(record.wall_time, record.decision, again), None)
     if difference is None:
         verdict.identical += 1
     elif verdict.first_difference is None:
         verdict.first_difference = difference
+
+
+def _with_what_others_say(executed: Decision, recorded: Decision) -> Decision:
+    """Take over what the control loop notes of other pools, which no controller knows."""
+    said = recorded.numbers
+    numbers = replace(
+        executed.numbers,
+        substituted_share=said.substituted_share,
+        standing_in_rate=said.standing_in_rate,
+    )
+    return replace(executed, numbers=numbers)
 
 
 def _differences(wall_time: float, stored: Decision, executed: Decision) -> Iterator[Difference]:

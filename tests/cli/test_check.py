@@ -141,10 +141,9 @@ async def test_a_history_below_a_file_is_a_problem():
 
 @pytest.mark.parametrize("place", ["/proc/x", "/proc/nowhere/x", f"{'n' * 300}/x", "n" * 300])
 async def test_a_place_where_nothing_can_be_made_is_a_problem_whatever_its_permissions_say(place):
-    settings = settings_of(local("python3"), history=place, state=place)
-    findings = await found(settings)
-    assert findings["history"][0] is Level.PROBLEM
-    assert findings["state"][0] is Level.PROBLEM
+    for key in ("history", "state"):
+        findings = await found(settings_of(local("python3"), **{key: place}))
+        assert findings[key][0] is Level.PROBLEM
 
 
 def test_a_folder_of_the_kernel_takes_no_state_and_nothing_is_left_of_a_trial(tmp_path):

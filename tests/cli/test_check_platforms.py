@@ -49,9 +49,10 @@ async def test_a_receiver_that_tells_its_fleet_is_good_and_gets_no_event():
 async def test_a_receiver_that_is_not_there_and_secrets_that_are_none_are_found():
     Path("secret").write_text("short\n")
     url = f"http://127.0.0.1:{free_port()}"
-    given = {"kind": "webhook", "url": url, "status_url": url, "ca": "absent.pem"}
-    assert (await found(given))[f"{PLATFORM}.ca"][0] is Level.PROBLEM
-    findings = await found({**given, "ca": "none", "secret_file": "secret"})
+    given = {"kind": "webhook", "url": url, "status_url": url}
+    with_ca = {**given, "url": url.replace("http:", "https:"), "ca": "absent.pem"}
+    assert (await found(with_ca))[f"{PLATFORM}.ca"][0] is Level.PROBLEM
+    findings = await found({**given, "secret_file": "secret"})
     assert findings[f"{PLATFORM}.url"][0] is Level.WARNING
     assert "nobody listens at 127.0.0.1" in findings[f"{PLATFORM}.url"][1]
     assert findings[f"{PLATFORM}.secret_file"][0] is Level.PROBLEM

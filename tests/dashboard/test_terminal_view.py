@@ -23,7 +23,9 @@ from autoscaler.telemetry.status import (
     ReplicasStatus,
     SignalStatus,
     SlotsStatus,
+    SubstitutionStatus,
     TokensStatus,
+    TroubleStatus,
     WaitsStatus,
 )
 from tests.telemetry.status_examples import WALL_TIME, a_pool, a_status
@@ -123,6 +125,18 @@ def test_tokens_and_servers_that_disagree_have_a_line_where_there_are_some():
     assert "2 servers disagree" in plain_lines(a_status(pool))[0]
 
 
+def test_who_stands_in_for_whom_is_told_while_it_does():
+    idle = SubstitutionStatus("chat", "chat-l40s", 0.0, 7)
+    assert "stands in" not in page([a_status(a_pool(substitutions=(idle,)))], width=120, height=30)
+    by_other = SubstitutionStatus("chat", "chat-l40s", 0.67, 7)
+    of_other = SubstitutionStatus("chat-h100", "chat", 0.43, 7)
+    pool = a_pool(name="chat", substitutions=(by_other, of_other))
+    text = page([a_status(pool)], width=120, height=30)
+    assert "chat-l40s stands in for 67 % of the demand" in text
+    assert "substitutes for chat-h100: 43 % of its demand" in text
+    assert "substitutes for chat-h100" in plain_lines(a_status(pool))[0]
+
+
 def test_replicas_that_were_ordered_and_have_not_come_are_shown():
     assert replicas_in_words(a_pool()).plain == "4 of 6 ready, 2 starting, 1 draining"
     late = a_pool(orders=OrdersStatus(late=3))
@@ -205,3 +219,14 @@ def test_the_words_for_a_gpu_say_that_busy_is_not_full():
     text = page(minutes_of(gpus=gpus), 140, 40)
     assert "0: 93 %, 60 of 80 GiB, power_cap  1: the GPU is lost" in text
     assert "time with any kernel running; how full, occupancy says" in text
+
+
+REFUSED = TroubleStatus("platform", "https://10.0.0.9/scale cannot be reached: connection refused", 250.0)
+
+
+def test_what_is_wrong_outside_is_on_the_page_and_in_the_line_with_its_age():
+    pool = a_pool(troubles=(REFUSED, TroubleStatus("signals engine", "no answer within 5 s", 20.0)))
+    said = "platform, for 4 min: https://10.0.0.9/scale cannot be reached: connection refused, and 1 more"
+    assert said in page(minutes_of(pool), width=130)
+    assert said in plain_lines(a_status(pool))[0]
+    assert "trouble" not in page(minutes_of(), width=130)

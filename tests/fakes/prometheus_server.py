@@ -8,7 +8,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from urllib.request import urlopen
@@ -40,12 +40,14 @@ def running(folder: Path, family: str, kind: str, lines: Iterable[Line]) -> Iter
 
 
 @contextmanager
-def scraping(folder: Path, target: str, rules: Path, every: str = "1s") -> Iterator[str]:
-    """Run a Prometheus that scrapes `target` (host:port) and evaluates `rules`; yields its URL."""
+def scraping(folder: Path, targets: Sequence[str], rules: Path, every: str = "1s") -> Iterator[str]:
+    """Run a Prometheus that scrapes `targets` (host:port) and evaluates `rules`; yields its URL."""
     config = {
         "global": {"scrape_interval": every, "evaluation_interval": every},
         "rule_files": [str(rules)],
-        "scrape_configs": [{"job_name": "inference-autoscaler", "static_configs": [{"targets": [target]}]}],
+        "scrape_configs": [
+            {"job_name": "inference-autoscaler", "static_configs": [{"targets": list(targets)}]}
+        ],
     }
     with _serving(folder, json.dumps(config)) as url:  # JSON is YAML
         yield url

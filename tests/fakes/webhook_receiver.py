@@ -1,7 +1,8 @@
 """A receiver of events that behaves: checks signatures by the specification, does nothing twice, keeps order.
 
-`answers` scripts what the next attempts get: a status, `"hang"`, or `"cut"` (the event is taken, and the
-connection breaks before the answer). Once it is empty, everything is accepted.
+`answers` scripts what the next attempts get: a status (also with headers), `"hang"`, `"drip"` (an answer that
+begins, and does not end), or `"cut"` (the event is taken, and the connection breaks before the answer). Once
+it is empty, everything is accepted; `said` is then the answer, if it is not about the fleet.
 """
 
 import asyncio
@@ -21,6 +22,7 @@ class FakeReceiver:
     def __init__(self, secret: bytes | None = None):
         self.secret = secret
         self.answers: list[Any] = []
+        self.said: bytes | None = None
         self.fleet: dict[str, Any] | None = None
         self.attempts: list[dict[str, Any]] = []
         self.applied: list[int] = []
@@ -71,15 +73,28 @@ class FakeReceiver:
         answer = self.answers.pop(0) if self.answers else 202
         if answer == "hang":
             await asyncio.sleep(3600)
-        if isinstance(answer, int) and answer >= 300:
-            return web.Response(status=answer, text="as the test wants", headers={"Location": "/elsewhere"})
+        if answer == "drip":
+            return await self._drip(request)
+        status, headers = answer if isinstance(answer, tuple) else (answer, {})
+        if isinstance(status, int) and status >= 300:
+            headers = {"Location": "/elsewhere", **headers}
+            return web.Response(status=status, text="as the test wants", headers=headers)
         if event["id"] not in self._seen:
             self._seen.add(event["id"])
             self.applied.append(event["data"]["desired"])
         if answer == "cut":
             assert request.transport is not None
             request.transport.abort()
+        if self.said is not None:
+            return web.Response(body=self.said, status=202)
         return web.json_response(self.fleet or {"ok": True}, status=202)
+
+    async def _drip(self, request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse()
+        await answer.prepare(request)
+        while True:
+            await answer.write(b".")
+            await asyncio.sleep(0.01)
 
     def _is_signed(self, request: web.Request, body: bytes) -> bool:
         signed = f"{request.headers['Webhook-Id']}.{request.headers['Webhook-Timestamp']}.".encode() + body

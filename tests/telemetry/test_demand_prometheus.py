@@ -32,13 +32,22 @@ class Scripted:
 
     def __init__(self, known):
         self.known, self.status = dict(known), "success"
-        self.asked = []
+        self.asked, self.moments = [], set()
+        self.times = list(range(942, 1000, 5))
+        """Of the samples in the window."""
 
     async def answer(self, request: web.Request) -> web.Response:
-        query = (await request.post())["query"]
+        form = await request.post()
+        query = form["query"]
         self.asked.append(query)
+        self.moments.add(form.get("time"))
         if self.status != "success":
             return web.json_response({"status": "error", "error": self.status}, status=400)
+        if query.startswith("vector"):
+            return web.json_response({"status": "success", "data": {"result": [{"value": [1000, "1000"]}]}})
+        if query.startswith("autoscaler_queue_depth"):
+            series = [{"values": [[at, "3"] for at in self.times]}] if self.known else []
+            return web.json_response({"status": "success", "data": {"result": series}})
         if "last_over_time" in query:
             found = self.known.get("missing")
         else:
@@ -77,6 +86,11 @@ async def test_rates_become_counts_of_the_interval(prometheus):
     assert not seen.is_partial
 
 
+async def test_all_is_asked_of_one_moment_of_its_clock(prometheus):
+    await after(prometheus, 10.0)
+    assert prometheus.moments == {None, "1000.000"}  # None for what tells the time, and who is there
+
+
 async def test_what_is_left_of_a_request_is_owed_to_the_next_interval(prometheus):
     assert [(await after(prometheus, 10.0)).arrivals for _ in range(4)] == [20, 21, 20, 21]
 
@@ -84,6 +98,19 @@ async def test_what_is_left_of_a_request_is_owed_to_the_next_interval(prometheus
 async def test_doors_that_are_not_there_any_more_make_it_partial(prometheus):
     prometheus.known["missing"] = 1
     assert (await after(prometheus, 10.0)).is_partial
+
+
+async def test_after_prometheus_was_away_rates_are_over_the_time_since(prometheus):
+    prometheus.times = [942, 947, 982, 987, 992, 997]
+    assert (await after(prometheus, 10.0)).arrivals == 20
+    assert 'sum(rate(autoscaler_arrivals_total{pool="chat"}[18s]))' in prometheus.asked
+
+
+@pytest.mark.parametrize("times", [[998], [987, 992, 997], [942, 947, 952]])
+async def test_of_too_few_scrapes_and_of_old_ones_nothing_is_known(prometheus, times):
+    prometheus.times = times
+    assert await after(prometheus, 10.0) is None
+    assert "has not scraped pool 'chat' for long enough" in prometheus.reader.trouble
 
 
 async def test_what_was_read_last_goes_on_for_a_while_and_then_nothing_is_known(prometheus):
@@ -144,7 +171,7 @@ async def test_a_real_prometheus_answers_every_query_and_a_door_that_vanishes_is
     application = web.Application()
     application.router.add_get("/metrics", exporter.page)
     async with TestServer(application, host="127.0.0.1") as server:
-        serving = scraping(tmp_path, f"127.0.0.1:{server.port}", rules, "200ms")
+        serving = scraping(tmp_path, [f"127.0.0.1:{server.port}"], rules, "200ms")
         url = await asyncio.to_thread(serving.__enter__)
         try:
             options = PrometheusDemand(url, window=2.0, selector='job="inference-autoscaler"')
@@ -154,8 +181,7 @@ async def test_a_real_prometheus_answers_every_query_and_a_door_that_vanishes_is
                 await until_read(reader, session, lambda rates: rates.arrivals > 18 and not rates.missing)
                 rates = reader._rates
                 assert (rates.doors, rates.queue_depth, rates.oldest_wait) == (2, 2, 0.5)
-                # Rates of two queries, each at its own moment.
-                assert rates.service_time / rates.completions == pytest.approx(0.5, rel=0.05)
+                assert rates.service_time / rates.completions == pytest.approx(0.5)
                 assert rates.busy == pytest.approx(10.0, rel=0.3)
                 exporter.doors = ("a",)
                 await until_read(reader, session, lambda rates: rates.missing == 1)
@@ -170,3 +196,24 @@ async def until_read(reader, session, condition, timeout=20.0):
             if reader._rates is not None and condition(reader._rates):
                 return
             await asyncio.sleep(0.2)
+
+
+@pytest.mark.skipif(not installed(), reason=ABSENT)
+async def test_a_prometheus_that_has_just_come_back_makes_the_demand_no_smaller(tmp_path):
+    """Its window is hardly filled, so what it calls a rate is a fraction of one."""
+    exporter, rules = Exporter(), tmp_path / "rules.yml"
+    rules.write_text("groups: []\n")
+    application = web.Application()
+    application.router.add_get("/metrics", exporter.page)
+    async with TestServer(application, host="127.0.0.1") as server:
+        serving = scraping(tmp_path, [f"127.0.0.1:{server.port}"], rules, "500ms")
+        url = await asyncio.to_thread(serving.__enter__)
+        try:
+            options = PrometheusDemand(url, window=60.0, selector='job="inference-autoscaler"')
+            reader = PrometheusReader("chat", options, 30.0, VirtualClock(wall_time=1e6))
+            async with reader.session() as session:
+                await until_read(reader, session, lambda rates: not rates.missing)
+                assert reader._rates.arrivals == pytest.approx(20.0, rel=0.35)
+                assert reader._rates.busy == pytest.approx(10.0, rel=0.35)
+        finally:
+            await asyncio.to_thread(serving.__exit__, None, None, None)

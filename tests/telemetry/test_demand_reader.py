@@ -121,6 +121,12 @@ async def test_another_name_of_the_pool_is_told(listen):
     assert "no pool 'chit', but chat" in reading.troubles()[0]
 
 
+async def test_why_a_door_did_not_answer_is_told_in_words(listen):
+    door, absent = await listen(Door()), f"http://127.0.0.1:{free_port()}"
+    reading = await Reading([door, absent]).once()
+    assert reading.reader.troubles == {absent: f"{absent.removeprefix('http://')}: connection refused"}
+
+
 async def test_a_port_where_nobody_listens_is_told_apart_from_silence():
     reading = await Reading([f"http://127.0.0.1:{free_port()}"]).once()
     (door,) = reading.doors._doors.values()

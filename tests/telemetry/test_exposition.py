@@ -101,6 +101,13 @@ def test_what_stands_in_the_way_of_orders_is_exported():
     assert kinds == {"supply": 1, "no_effect": 0, "edited_elsewhere": 1}
 
 
+def test_who_decides_tells_whether_it_is_carried_out_and_who_does_not_decide_tells_nothing():
+    pools = [a_pool(acts=True), a_pool(name="static", acts=False), a_pool(name="door")]
+    found = samples(Metrics(("chat", "static", "door"), lambda: a_status(*pools)))
+    assert (found["autoscaler_acts", "chat"], found["autoscaler_acts", "static"]) == (1, 0)
+    assert ("autoscaler_acts", "door") not in found
+
+
 def test_what_is_not_known_has_no_sample():
     pool = a_pool(forecast=ForecastStatus(), occupancy=OccupancyStatus(), arrival_rate=math.nan)
     found = samples(Metrics(("chat",), lambda: a_status(pool)))

@@ -82,6 +82,15 @@ def test_all_since_the_newest_checkpoint_before_the_fine_two_weeks_is_kept(path)
     assert len(kept(path, "controller_states WHERE kind = 'checkpoint'")) == 16
 
 
+def test_a_checkpoint_that_is_written_with_all_that_came_after_it_keeps_it_too(path):
+    with History(path) as history, closing(sqlite3.connect(path)) as other:
+        other.execute("BEGIN IMMEDIATE")  # so that the disk takes nothing, and all of it gathers
+        for day in range(20):
+            keep_a_day(history, day)
+        other.execute("ROLLBACK")
+    assert min(kept(path, "controller_states WHERE kind = 'checkpoint'")) == min(kept(path, "decisions"))
+
+
 def test_without_a_checkpoint_of_these_days_no_step_is_kept_for_its_sake(path):
     with History(path) as history:
         for day in range(20):

@@ -87,9 +87,18 @@ async def test_without_addresses_each_ready_replica_is_asked_itself():
     assert signal.grade.standing is Standing.GOOD
 
 
+async def test_an_exporter_that_cannot_be_read_is_told_with_the_reason():
+    pool = Pool(lambda busy: None)
+    async with scripted(pool.answer) as url:
+        watch = await after_five_minutes(pool, SignalOptions("engine", (RUNNING,), (f"{url}/metrics",)))
+    assert list(watch.troubles) == ["signals engine"]
+    assert "0 of 1 exporters heard" in watch.troubles["signals engine"]
+
+
 async def test_without_a_replica_nothing_is_stale():
     pool = Pool(lambda busy: None)
     watch = await after_five_minutes(pool, SignalOptions("engine", (RUNNING,)))
+    assert watch.troubles == {}
     assert watch.signals[0].grade.standing is Standing.LEARNING
 
 

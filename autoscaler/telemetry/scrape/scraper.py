@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import aiohttp
 
+from autoscaler.no_answer import why_no_answer
 from autoscaler.ports import Clock
 from autoscaler.telemetry.scrape.exposition_text import ACCEPT, Families, read_exposition
 from autoscaler.telemetry.scrape.meter import SignalMeter
@@ -111,7 +112,7 @@ class Scraper:
         except TimeoutError:
             exporter.fail(f"no answer within {format_duration(self._options.timeout)}")
         except (aiohttp.ClientError, OSError) as error:
-            exporter.fail(f"cannot be asked: {error or type(error).__name__}")
+            exporter.fail(f"cannot be asked: {why_no_answer(error)}")
         except ValueError as error:
             exporter.fail(str(error))
         else:
