@@ -6,6 +6,7 @@ from load.demo.command import demo
 from load.law.command import law
 from load.send import send
 from load.soak.command import soak
+from load.trial.command import trial
 
 app = typer.Typer(
     help="Load for inference servers, the demo, and long proofs.",
@@ -18,6 +19,7 @@ app.command()(send)
 app.command()(demo)
 app.command()(law)
 app.command()(soak)
+app.command()(trial)
 
 
 @app.callback()

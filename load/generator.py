@@ -21,6 +21,7 @@ import aiohttp
 # Some servers close an idle connection after 5 s. A request sent at that moment would fail through no fault
 # of theirs.
 IDLE_CONNECTION_MAX = 4.0  # [s]
+_TRIED_ANEW_AFTER = 0.05  # [s]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,8 @@ class Record:
         Of the answer's body [bytes].
     queue_time, service_time : float or None
         As the header `Server-Timing` of the answer tells [s].
+    tries : int
+        How often it was sent [1]: again if it broke off without any answer, and that is wanted.
     """
 
     intended: float
@@ -62,6 +65,7 @@ class Record:
     bytes_received: int = 0
     queue_time: float | None = None
     service_time: float | None = None
+    tries: int = 1
 
     @property
     def finished(self) -> bool:
@@ -88,6 +92,8 @@ class Generator:
         Makes the request of a given index.
     timeout : float
         A request without a whole answer after this time is given up [s].
+    tries_max : int
+        One that breaks off before any answer is made and sent anew, as a balancer does, so often at most [1].
 
     Attributes
     ----------
@@ -97,11 +103,14 @@ class Generator:
         Those sent and not over yet.
     """
 
-    def __init__(self, outgoing: Callable[[int], Outgoing], timeout: float = 60.0) -> None:
+    def __init__(
+        self, outgoing: Callable[[int], Outgoing], timeout: float = 60.0, tries_max: int = 1
+    ) -> None:
         self.records: list[Record] = []
         self.in_flight: set[asyncio.Task[None]] = set()
         self._outgoing = outgoing
         self._timeout = timeout
+        self._tries_max = tries_max
         self._stop = asyncio.Event()
         self._started_at = 0.0
 
@@ -126,7 +135,7 @@ class Generator:
                     break
                 record = Record(float(intended), self.elapsed())
                 self.records.append(record)
-                task = asyncio.create_task(self._exchange(session, self._outgoing(index), record))
+                task = asyncio.create_task(self._send(session, index, self._outgoing(index), record))
                 self.in_flight.add(task)
                 task.add_done_callback(self.in_flight.discard)
             await self._drain()
@@ -148,6 +157,18 @@ class Generator:
         for task in self.in_flight:
             task.cancel()
         await asyncio.gather(*self.in_flight, return_exceptions=True)
+
+    async def _send(
+        self, session: aiohttp.ClientSession, index: int, outgoing: Outgoing, record: Record
+    ) -> None:
+        """Send one request; if it breaks off without any answer, send it anew as often as is allowed."""
+        await self._exchange(session, outgoing, record)
+        while record.error not in (None, "timeout") and record.status is None:
+            if record.tries >= self._tries_max:
+                return
+            record.tries, record.error, record.end = record.tries + 1, None, None
+            await asyncio.sleep(_TRIED_ANEW_AFTER)
+            await self._exchange(session, self._outgoing(index), record)
 
     async def _exchange(self, session: aiohttp.ClientSession, outgoing: Outgoing, record: Record) -> None:
         """Send one request and write down what became of it."""

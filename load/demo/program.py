@@ -67,7 +67,7 @@ class Program:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                preexec_fn=_end_with_parent if sys.platform == "linux" else None,
+                preexec_fn=end_with_parent if sys.platform == "linux" else None,
             )
         return self
 
@@ -120,7 +120,7 @@ class Program:
                 await asyncio.sleep(0.1)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Ask the kernel, in the child, for a SIGTERM when its parent dies: prctl(2)."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 

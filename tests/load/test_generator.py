@@ -176,3 +176,31 @@ def test_a_summary_tells_good_bad_and_unfinished_apart():
 
 def test_a_run_without_requests_has_a_summary():
     assert summarize([]).latency.p50 is None
+
+
+@pytest.mark.parametrize("tries_max, failed, tries", [(1, True, 1), (2, True, 2), (3, False, 3)])
+async def test_what_breaks_off_without_an_answer_is_sent_anew_as_often_as_is_allowed(
+    tries_max, failed, tries
+):
+    asked = []
+
+    async def breaks_twice(request):
+        asked.append(request.path)
+        if len(asked) <= 2:
+            request.transport.abort()
+        return web.Response()
+
+    async with a_server(breaks_twice) as url:
+        generator = Generator(lambda index: Outgoing(f"{url}{len(asked)}", body=b"x"), tries_max=tries_max)
+        (record,) = await generator.run([0.0])
+    assert (record.failed, record.tries) == (failed, tries)
+    assert asked == [f"/{number}" for number in range(tries)]
+
+
+async def test_what_was_answered_badly_is_not_sent_anew():
+    async def refuses(request):
+        return web.Response(status=503)
+
+    async with a_server(refuses) as url:
+        (record,) = await sends(url, tries_max=5).run([0.0])
+    assert (record.failed, record.status, record.tries) == (True, 503, 1)
