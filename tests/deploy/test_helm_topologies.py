@@ -202,7 +202,8 @@ def test_a_sidecar_and_its_controllers_mean_the_same_pool(rendered, tmp_path):
     assert controller.slots_per_replica == 7
     assert isinstance(controller.platform, KubernetesOptions)
     assert controller.platform.service in of_kind(rendered(values), "Service")
-    assert (controller.platform.name, controller.platform.port) == ("chat", "http")
+    assert (controller.platform.name, controller.platform.port) == ("chat", "admin")
+    assert (controller.server.kind, controller.server.ready_path) == ("plain_http", "/readyz")
 
 
 def test_pools_have_a_service_and_a_patch_each(rendered):

@@ -40,8 +40,10 @@
 {{- $service := include "autoscaler.nameOf" (list $ $name) -}}
 {{- $_ := set $pool "demand" (default (dict "kind" "kubernetes" "service" (printf "%s-admin" $service) "port" "admin") $pool.demand) -}}
 {{- if eq $pool.platform.kind "kubernetes" -}}
-{{- $_ := set $pool "platform" (merge (deepCopy $pool.platform) (dict "service" $service "port" "http")) -}}
+{{- $_ := set $pool "platform" (merge (deepCopy $pool.platform) (dict "service" (printf "%s-admin" $service) "port" "admin")) -}}
 {{- end -}}
+{{- /* Whether a pod is ready its sidecar says; a probe of the data port would count as a request. */ -}}
+{{- $_ := set $pool "server" (dict "kind" "plain_http" "ready_path" "/readyz") -}}
 {{- end -}}
 {{- if $.Values.admin.tokenSecret -}}
 {{- $_ := set $pool.demand "token_file" "/etc/autoscaler-admin/token" -}}
