@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autoscaler import control_loop
 from autoscaler.clock import VirtualClock
 from autoscaler.control_loop import ControlLoop, ControlOptions
+from autoscaler.control_loop import loop as control_loop
 from autoscaler.domain import Decision, Fleet, Hold, Objective, Observation, Reason
 from autoscaler.errors import PlatformUnavailable
 from autoscaler.fit_process import FitFailed
@@ -136,11 +136,11 @@ class Refusing(InMemoryPlatform):
 async def test_what_a_platform_refused_is_told_until_it_takes_an_order():
     world = await started()
     taking, refusing = world.platform, Refusing(world.clock, cold_start=20.0, ready=2)
-    world.loop._platform = refusing
+    world.loop._actuation._platform = refusing
     await refusing.start(FakeReplicaListener())
     await world.tick(1)
     assert world.loop.trouble == "the quota is used up"
-    world.loop._platform = taking
+    world.loop._actuation._platform = taking
     await world.tick(1)
     assert world.loop.trouble is None
 
@@ -276,7 +276,7 @@ async def test_a_platform_that_goes_on_by_itself_is_told_when_the_lead_has_gone(
 async def test_f15_one_of_two_acts_and_the_other_decides_the_same():
     lead, other = Lead(True), Lead(False)
     world, standby = await started(leadership=lead), await started(leadership=other)
-    standby.platform = standby.loop._platform = world.platform
+    standby.platform = standby.loop._actuation._platform = world.platform
     for _ in range(30):
         await world.tick()
         await standby.tick()

@@ -180,7 +180,7 @@ async def test_a_leader_that_dies_at_the_peak_is_replaced_by_its_lease_and_the_f
 async def test_while_the_api_server_is_away_nobody_leads_and_afterwards_the_fleet_catches_up(world):
     first, second = await world.two()
     world.demand.rate = 12
-    await world.until(lambda: world.cluster.replicas >= 4)
+    await world.until(lambda: world.sizes[-1] >= 4)
     before, sizes = world.cluster.replicas, len(world.sizes)
 
     world.cluster.away = "hang"  # it takes connections and answers nothing

@@ -1,9 +1,13 @@
 """What goes wrong in clusters beyond a server that is away: answers of no form, pods that never come, strange
 objects, hands of others."""
 
+import asyncio
+import gc
 import json
 import ssl
+import warnings
 
+import psutil
 import pytest
 import yaml
 from aiohttp import web
@@ -357,6 +361,21 @@ async def test_a_plugin_that_gives_no_token_is_not_waited_for_without_end(tmp_pa
         file = cluster.kubeconfig(tmp_path, exec={**plugin, "interactiveMode": "Never"})
         api = Api(lambda: load_access(file))
         with pytest.raises(PlatformUnavailable, match="gave no token within"):
+            await api.get("/apis/apps/v1")
+        await api.close()
+    async with asyncio.timeout(10.0):  # the plugin is ended, after whole seconds
+        while [each for each in psutil.Process().children() if each.name() == "sleep"]:
+            await asyncio.sleep(0.05)
+    with warnings.catch_warnings(action="ignore", category=ResourceWarning):
+        gc.collect()  # of what the library has left of it, while the loop is there
+
+
+async def test_a_plugin_that_is_not_there_is_named(tmp_path):
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "no-such-plugin"}
+    async with FakeCluster() as cluster:
+        file = cluster.kubeconfig(tmp_path, exec={**plugin, "interactiveMode": "Never"})
+        api = Api(lambda: load_access(file))
+        with pytest.raises(PlatformUnavailable, match="no-such-plugin: No such file or directory"):
             await api.get("/apis/apps/v1")
         await api.close()
 

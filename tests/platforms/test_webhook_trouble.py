@@ -133,6 +133,7 @@ async def test_who_stands_by_tells_nothing_more_and_the_newest_when_it_is_asked_
         assert receiver.attempts == []
         await platform.scale_to(7)
         await receiver.until(lambda: receiver.applied == [7])
+        await receiver.until(lambda: len(platform._outbox) == 0)
         platform = await start(receiver)
         assert len(platform._outbox) == 0
 

@@ -150,7 +150,7 @@ async def test_a_fit_that_is_adopted_while_the_platform_is_asked_counts_for_that
         fleet_of = pool.platform.fleet
 
         async def asked_for_long():
-            await pool.loop._run_and_adopt(pool.controller._forecast._seasonal.refit_due(1e9))
+            await pool.loop._fitting._run_and_adopt(pool.controller._forecast._seasonal.refit_due(1e9))
             return await fleet_of()
 
         pool.platform.fleet = asked_for_long
@@ -162,7 +162,7 @@ async def test_a_fit_that_is_adopted_while_the_platform_is_asked_counts_for_that
 
 
 async def test_the_controller_is_kept_once_a_day_and_the_stretches_join(tmp_path, monkeypatch):
-    monkeypatch.setattr("autoscaler.control_loop.CHECKPOINT_INTERVAL", 15 * INTERVAL)
+    monkeypatch.setattr("autoscaler.control_loop.fitting.CHECKPOINT_INTERVAL", 15 * INTERVAL)
     with History(tmp_path / "h.sqlite") as history:
         pool = RecordedPool(history)
         await pool.start()

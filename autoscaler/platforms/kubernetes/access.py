@@ -12,9 +12,11 @@ that of the authority any more, everything is read anew.
 import asyncio
 import os
 import ssl
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib import import_module
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,15 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 _PLUGIN_MAX = 30.0
 """A plugin that makes tokens must have made one within it [s]."""
+_ALARMED = """
+import os, signal, sys
+signal.alarm(int(sys.argv[1]))
+try:
+    os.execvp(sys.argv[2], sys.argv[2:])
+except OSError as error:
+    sys.exit(f"{sys.argv[2]}: {error.strerror}")
+"""
+"""Becomes the command that follows the seconds; the alarm goes on and ends it."""
 _IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
 
 
@@ -61,6 +72,7 @@ async def load_access(kubeconfig: Path | None = None, context: str | None = None
         If there is none, or it cannot be used; the text says what to do.
     """
     config = await asyncio.to_thread(import_module, "kubernetes_asyncio.config")
+    _let_plugins_end(config.kube_config)
     client = await asyncio.to_thread(import_module, "kubernetes_asyncio.client")
     settings = client.Configuration()
     try:
@@ -86,6 +98,21 @@ async def load_access(kubeconfig: Path | None = None, context: str | None = None
         where = kubeconfig or "the kubeconfig or the service account of this pod"
         why = " ".join(_words(error).split())
         raise PlatformUnavailable(f"{where} cannot be used: {why}; set kubeconfig, or mend it") from error
+
+
+def _let_plugins_end(library: Any) -> None:
+    """Let a plugin end with its time, for the library forgets one that takes longer, and it would run on."""
+    plugin: Any = library.ExecProvider
+    if plugin.__name__ != "EndingPlugin":
+
+        class EndingPlugin(plugin):
+            args: list[str]
+
+            def __init__(self, asked: Any) -> None:
+                super().__init__(asked)
+                self.args = [sys.executable, "-ISc", _ALARMED, str(ceil(_PLUGIN_MAX)), *self.args]
+
+        library.ExecProvider = EndingPlugin
 
 
 def _access(settings: Any, namespace: str) -> Access:

@@ -1,0 +1,125 @@
+"""The platform of a pool, asked what there is, and told what was decided by the one that leads.
+
+Who does not lead asks as well, and tells nothing. When the lead comes to it, it tells what it decided last,
+unless that was decided on a fleet that nobody saw.
+"""
+
+from dataclasses import replace
+
+import structlog
+
+from autoscaler.domain import Decision, Fleet, Reason
+from autoscaler.errors import PlatformUnavailable
+from autoscaler.ports import Leadership, Platform, StandsBy
+
+log = structlog.get_logger(__name__)
+
+
+class Actuation:
+    """What passes between one pool and its platform.
+
+    Parameters
+    ----------
+    pool : str
+        Its name.
+    platform : Platform
+        Where its replicas live.
+    wanted : bool
+        Whether decisions are carried out at all.
+    leadership : Leadership or None
+        Says who tells the platform; None: nobody else could.
+    """
+
+    def __init__(self, pool: str, platform: Platform, *, wanted: bool, leadership: Leadership | None) -> None:
+        self._pool, self._platform = pool, platform
+        self._wanted, self._leadership = wanted, leadership
+        self._led = False
+        self._asked: int | None = None
+        self._to_carry_out: Decision | None = None
+        self._unasked: str | None = None
+        self._refused: str | None = None
+        self.fleet: Fleet | None = None
+        """As last seen; None before the first time."""
+
+    @property
+    def can_come_to_lead(self) -> bool:
+        """Whether another program might lead now, and this one later."""
+        return self._leadership is not None
+
+    @property
+    def acts(self) -> bool:
+        """Whether what is decided is carried out, and from here."""
+        return self._wanted and self._leads
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the platform could not be asked last, or refused, for a person; None if it did neither."""
+        return self._unasked or self._refused
+
+    @property
+    def what_becomes_of_it(self) -> str:
+        """Say what becomes of a decision, for the log."""
+        if not self._wanted:
+            return "recommended, carried out by nobody"
+        return "scale" if self._leads else "decided; whoever leads carries out its own"
+
+    async def look(self) -> bool:
+        """Ask the platform what there is; whether it answered."""
+        try:
+            self.fleet = await self._platform.fleet()
+        except PlatformUnavailable as error:
+            log.warning(
+                "platform cannot be asked; the fleet is left as it is", pool=self._pool, error=str(error)
+            )
+            self._unasked = str(error)
+            return False
+        self._unasked = None
+        return True
+
+    def as_asked(self, fleet: Fleet, *, is_seen: bool) -> Fleet:
+        """Say what it was asked for from here; nothing, if that was nothing, or if it is not seen now."""
+        self._has_come_to_lead()
+        if self._asked is None or not is_seen:
+            return replace(fleet, asked=None, edited=None)
+        return replace(fleet, asked=self._asked)
+
+    async def carry_out(self, decision: Decision, *, is_seen: bool) -> None:
+        """Tell the platform, if this program leads; nothing that was decided on a fleet nobody sees."""
+        self._to_carry_out = decision if self._wanted and is_seen and _says_something(decision) else None
+        if self._to_carry_out is not None and self._leads:
+            await self._tell(self._to_carry_out)
+
+    async def take_the_lead(self) -> None:
+        """If the lead has come to this program, carry out what it decided last."""
+        if self._has_come_to_lead() and self._to_carry_out is not None:
+            await self._tell(self._to_carry_out)
+
+    @property
+    def _leads(self) -> bool:
+        return self._leadership is None or self._leadership.is_leader
+
+    def _has_come_to_lead(self) -> bool:
+        """Whether it leads, and did not when last asked; who does not lead has asked for nothing."""
+        led, self._led = self._led, self._leads
+        if not self._led:
+            if (led or self._asked is not None) and isinstance(self._platform, StandsBy):
+                self._platform.stand_by()
+            self._asked = self._refused = None
+        return self._led and not led
+
+    async def _tell(self, decision: Decision) -> None:
+        try:
+            await self._platform.scale_to(decision.desired)
+            self._asked, self._refused = decision.desired, None
+        except PlatformUnavailable as error:
+            log.warning("platform refused; asked again next interval", pool=self._pool, error=str(error))
+            self._refused = str(error)
+
+
+def _says_something(decision: Decision) -> bool:
+    """Whether it says what shall be, and does not just keep what seems to be there.
+
+    The fleet may be seen wrongly just when the demand is not seen either: told to the platform, a number that
+    is out of date would change what shall stay.
+    """
+    return decision.reason is not Reason.METRICS_LOST
