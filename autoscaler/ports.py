@@ -4,7 +4,7 @@ Adapters implement `ModelServer` and `Platform`; drivers implement the listeners
 an in-memory fake in `tests/fakes`. What an adapter cannot do it says with an error of `errors.py`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -128,6 +128,15 @@ class StandsBy(Protocol):
 
     def stand_by(self) -> None:
         """Do no more for what was asked for: somebody else asks from now on. `scale_to` ends it."""
+
+
+@runtime_checkable
+class ListsReplicas(Protocol):
+    """A platform that knows which replicas there are, also of those that do not answer."""
+
+    @property
+    def listed(self) -> Collection[str]:
+        """Return their ids."""
 
 
 class Leadership(Protocol):

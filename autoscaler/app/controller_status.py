@@ -64,10 +64,12 @@ def controller_metrics(pools: Sequence[WatchedPool], leadership: Leadership) -> 
     leads.add_metric([], float(leadership.is_leader))
     doors = GaugeMetricFamily(
         "autoscaler_doors",
-        "Sidecars by what is known of them: heard, carried (their last rates still stand), blind.",
+        "Sidecars or proxies, by what is known of them: heard, carried (their last rates stand), blind.",
         labels=["pool", "state"],
     )
-    restarts = CounterMetricFamily("autoscaler_door_restarts", "Sidecars that began anew.", labels=["pool"])
+    restarts = CounterMetricFamily(
+        "autoscaler_door_restarts", "Sidecars or proxies that began anew.", labels=["pool"]
+    )
     shares = GaugeMetricFamily(
         "autoscaler_proxy_slots",
         "Slots of shared replicas that a proxy may use, as the controller that leads has divided them.",

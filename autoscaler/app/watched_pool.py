@@ -14,7 +14,7 @@ from autoscaler.domain import Observation
 from autoscaler.fit_process import FitProcesses
 from autoscaler.platforms.keda import Keda
 from autoscaler.platforms.static import Static
-from autoscaler.ports import Clock, Leadership, Replica
+from autoscaler.ports import Clock, Leadership, ListsReplicas, Replica
 from autoscaler.scaling.doors import Doors
 from autoscaler.settings import PoolSettings, model_server
 from autoscaler.sharing.teller import Teller
@@ -99,12 +99,17 @@ class WatchedPool:
             self.doors,
             self.source,
             lambda: self.replicas.shared() if self.discovered else None,
+            self._is_listed,
             self._service_time,
             self.control.wake,
             demand.merge,
             self._leadership,
             clock,
         )
+
+    def _is_listed(self, replica_id: str) -> bool:
+        platform = self.platform
+        return not isinstance(platform, ListsReplicas) or replica_id in platform.listed
 
     def _service_time(self) -> float:
         state = self.control.state
@@ -116,4 +121,9 @@ class WatchedPool:
 
     def _observe(self, now: float, wall_time: float) -> Observation | None:
         told = self.source if isinstance(self.source, PrometheusReader) else self.doors
-        return told.close(now, wall_time)
+        seen = told.close(now, wall_time)
+        # Who waits for a first replica is heard of before the interval has ended in which it came.
+        waiting = 0 if self.teller is None else self.teller.waiting
+        if seen is None or seen.queue_depth or not waiting:
+            return seen
+        return replace(seen, queue_depth=waiting, in_flight=max(waiting, seen.in_flight))

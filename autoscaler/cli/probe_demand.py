@@ -1,7 +1,8 @@
-"""Whether the sidecars that a controller shall read are found and answer, or the Prometheus does."""
+"""Whether the sidecars, or proxies, that a controller shall read are found and answer, or the Prometheus."""
 
 import asyncio
 from http import HTTPStatus
+from urllib.parse import quote
 
 import aiohttp
 
@@ -31,12 +32,13 @@ async def probe_demand(pool: PoolSettings, options: DemandOptions) -> Finding:
 async def _probe_doors(pool: str, options: DemandOptions, place: DoorPlaces, subject: str) -> Finding:
     clock = SystemClock()
     doors, finder = Doors(options.merge, clock.now()), door_finder(place)
+    one, many = ("proxy", "proxies") if options.is_shared else ("sidecar", "sidecars")
     try:
         found = await _found(finder)
         if found is None:
-            return Finding(Level.WARNING, subject, "nobody can tell where sidecars are; check the network")
+            return Finding(Level.WARNING, subject, f"nobody can tell where {many} are; check the network")
         if not found:
-            text = "no sidecar is there now; start one, or mend the name"
+            text = f"no {one} is there now; start one, or mend the name"
             return Finding(Level.WARNING, subject, text)
         reader = DoorReader(pool, doors, finder, options.reader, clock)
         doors.listed(found, clock.now())
@@ -47,7 +49,7 @@ async def _probe_doors(pool: str, options: DemandOptions, place: DoorPlaces, sub
     finally:
         await finder.close()
     answering = sum(doors.cursor(address)[0] != "" for address in doors.addresses)
-    text = f"{answering} of {len(found)} sidecar(s) tell the demand of {pool}"
+    text = f"{answering} of {len(found)} {one if len(found) == 1 else many} tell the demand of {pool}"
     if untold:
         remedy = f"write platform: {{kind: controller}} in the pool {pool} of its file"
         return Finding(Level.PROBLEM, subject, f"{untold[0]} cannot be told its replicas; {remedy}")
@@ -62,7 +64,7 @@ async def _probe_doors(pool: str, options: DemandOptions, place: DoorPlaces, sub
 async def _is_told(reader: DoorReader, session: aiohttp.ClientSession, url: str, pool: str) -> bool:
     """Whether a proxy takes its replicas from a controller; one that does not answer is given the benefit."""
     try:
-        async with session.get(f"{url}{PATH}{pool}", headers=reader.headers()) as answer:
+        async with session.get(f"{url}{PATH}{quote(pool, safe='')}", headers=reader.headers()) as answer:
             return answer.status != HTTPStatus.NOT_FOUND
     except (aiohttp.ClientError, OSError, ValueError):
         return True
@@ -88,4 +90,5 @@ async def _probe_prometheus(
         return Finding(Level.WARNING, subject, why_no_answer(error))
     if reader.trouble:
         return Finding(Level.WARNING, subject, f"{place.url}: {reader.trouble}")
-    return Finding(Level.OK, subject, f"{place.url} has the metrics of {reader.doors} sidecar(s)")
+    counted = "sidecar" if reader.doors == 1 else "sidecars"
+    return Finding(Level.OK, subject, f"{place.url} has the metrics of {reader.doors} {counted}")

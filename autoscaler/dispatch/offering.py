@@ -30,8 +30,9 @@ class Offering:
         self.suspects = self._health.suspects
         self._limits: dict[str, ConcurrencyLimit] = {}
         self._offered: dict[str, int] = {}
+        self._is_any_left_alone = False
         self.next_change = inf
-        """When `offered` changes next, if nothing happens [s]."""
+        """When `offered` changes next, if nothing happens [s]; or when to look whether it does."""
 
     def appear(self, replica_id: str, slots: int, now: float, learns_from: int | None = None) -> int:
         """A replica is ready with so many slots, or learns them up to there; return how many it has now.
@@ -106,6 +107,7 @@ class Offering:
         ready = {replica_id: self._limits[replica_id] for replica_id in self._health.states()}
         offered = {replica_id: self._of(replica_id, limit, now) for replica_id, limit in ready.items()}
         left_alone = [replica_id for replica_id, limit in ready.items() if limit.retry_at > now]
+        self._is_any_left_alone = bool(left_alone)
         if any(slots for replica_id, slots in offered.items() if replica_id not in left_alone):
             offered.update(dict.fromkeys(left_alone, 0))
         times = [limit.next_change(now) for limit in ready.values()]
@@ -116,11 +118,11 @@ class Offering:
 
     def changes_of(self, replica_id: str, now: float) -> list[tuple[str, int]]:
         """Return the same where nothing befell any replica but this one, which appeared; mostly in O(1)."""
-        if self.next_change < inf:  # something is going on elsewhere too
+        if self.next_change <= now or self._is_any_left_alone:  # something is going on elsewhere too
             return self.changes(now)
         limit = self._limits[replica_id]
         slots = self._of(replica_id, limit, now)
-        self.next_change = limit.next_change(now)
+        self.next_change = min(self.next_change, limit.next_change(now))
         if slots == self._offered[replica_id]:
             return []
         self._offered[replica_id] = slots

@@ -80,6 +80,11 @@ class RemoteFleet:
         self._desired = replicas
         self._orders.settle(replicas, ready, now)
 
+    @property
+    def listed(self) -> set[str]:
+        """Ids of all that are listed, whether they answer or not."""
+        return {member.id for member in self.roster.members}
+
     def busy_slots(self) -> Mapping[str, int]:
         """Slots in use by replica id; as in `ports.ReplicaListener`."""
         return {} if self._listener is None else self._listener.busy_slots()

@@ -19,7 +19,7 @@ or what it uses, whichever is more; `within_reach` cuts what was wished for to w
 """
 
 from collections.abc import Mapping
-from math import exp, inf, sqrt
+from math import ceil, exp, inf, sqrt
 
 from autoscaler.scaling.proxy_share import ProxyShare
 from autoscaler.scaling.spread_shares import spread
@@ -90,7 +90,7 @@ class Divider:
         totals = self._totals_within(most, heard, needs, sum(free.values()))
         if self._is_well_divided(heard, needs, totals, free):
             return {name: _kept(proxy, free) for name, proxy in heard.items()}
-        return spread(heard, totals, free)
+        return spread(heard, totals, free, {name: ceil(need) for name, need in needs.items()})
 
     def _use_of(self, proxy: ProxyShare, service_time: float) -> float:
         """Return the slots that it would use now, if it had as many as it wants [1]."""

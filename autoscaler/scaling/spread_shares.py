@@ -10,13 +10,17 @@ from autoscaler.scaling.proxy_share import ProxyShare
 
 
 def spread(
-    proxies: Mapping[str, ProxyShare], totals: Mapping[str, int], free: Mapping[str, int]
+    proxies: Mapping[str, ProxyShare],
+    totals: Mapping[str, int],
+    free: Mapping[str, int],
+    needs: Mapping[str, int],
 ) -> dict[str, dict[str, int]]:
     """Give everybody its total of slots.
 
     First what it uses; then the same part of every replica, as far as slots are whole. What is left of a
     replica stays with whoever has it, as far as it lacks slots still, and else goes to whoever lacks most.
-    Replicas that few reach come first. Who has too many for that gives some to who lacks slots still.
+    Replicas that few reach come first. Who has too many for that gives some to who lacks slots still,
+    and who has some to spare to who has not what it needs.
 
     Parameters
     ----------
@@ -26,6 +30,8 @@ def spread(
         Slots that each shall have [1]; together as many as there are, or more.
     free : mapping of str to int
         Slots of each replica that can be given [1].
+    needs : mapping of str to int
+        Slots that each would use now [1].
 
     Returns
     -------
@@ -49,7 +55,9 @@ def spread(
     for replica in free:
         giving.rest(replica)
     for replica in free:
-        giving.swap(replica)
+        giving.swap(replica, totals, totals)
+    for replica in free:
+        giving.swap(replica, needs, {name: max(1, need) for name, need in needs.items()})
     return {
         name: {replica: count for replica, count in share.items() if count}
         for name, share in giving.shares.items()
@@ -63,7 +71,7 @@ class _Giving:
         self, proxies: Mapping[str, ProxyShare], totals: Mapping[str, int], free: Mapping[str, int]
     ) -> None:
         self._proxies = proxies
-        self._lacks, self._left = dict(totals), dict(free)
+        self._totals, self._lacks, self._left = totals, dict(totals), dict(free)
         names = sorted(proxies)
         self._reaching = {
             replica: [name for name in names if proxies[name].reaches_it(replica)] for replica in free
@@ -87,17 +95,20 @@ class _Giving:
         while self._left[replica] and names:
             self._give(1, max(names, key=lambda name: self._lacks[name]), replica)
 
-    def swap(self, replica: str) -> None:
-        """Let those that lack slots have what others have of a replica beyond their total, and do not use."""
+    def swap(self, replica: str, least: Mapping[str, int], most: Mapping[str, int]) -> None:
+        """Let those with less than `least` have what others with more than `most` do not use of a replica."""
         names = self.reaching(replica)
-        lacking = [name for name in names if self._lacks[name] > 0]
+        lacking = [name for name in names if self._has(name) < least[name]]
         for name in lacking:
             for other in names:
                 idle = self.shares[other].get(replica, 0) - self._proxies[other].busy.get(replica, 0)
-                count = min(self._lacks[name], -self._lacks[other], idle)
+                count = min(least[name] - self._has(name), self._has(other) - most[other], idle)
                 if count > 0:
                     self._give(-count, other, replica)
                     self._give(count, name, replica)
+
+    def _has(self, name: str) -> int:
+        return self._totals[name] - self._lacks[name]
 
     def _give(self, count: int, name: str, replica: str) -> None:
         if count:

@@ -22,6 +22,9 @@ PATH = "/api/shares/"
 MESSAGE_BYTES_MAX = 2**20
 """A longer message is not read [bytes]; a thousand replicas take about a sixth of it."""
 
+_SHARE_MAX = 1_000_000
+"""No server serves so many requests at a time [1]; what is more is a mistake."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReplicaTold:
@@ -35,10 +38,9 @@ class ReplicaTold:
     """Its gRPC port as `host:port`; None if it has none."""
 
     def __post_init__(self) -> None:
-        if self.share < 0:
-            raise ValueError(f"need share >= 0, got {self.share}")
-        if urlsplit(self.url).scheme not in ("http", "https") or not urlsplit(self.url).netloc:
-            raise ValueError(f"url: {self.url!r} is no base URL; write it as http://HOST:PORT")
+        if not 0 <= self.share <= _SHARE_MAX:
+            raise ValueError(f"need 0 <= share <= {_SHARE_MAX}, got {str(self.share)[:20]}")
+        _check_url(self.url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class ReplicaHeld:
     def __post_init__(self) -> None:
         if self.share < 0 or self.busy < 0:
             raise ValueError(f"need share, busy >= 0, got {self.share}, {self.busy}")
+        _check_url(self.url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,11 @@ class SharesHeld:
     def __post_init__(self) -> None:
         if self.waiting < 0 or any(count < 0 for count in self.gone.values()):
             raise ValueError(f"need waiting, gone >= 0, got {self.waiting}, {self.gone}")
+
+
+def _check_url(url: str) -> None:
+    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
+        raise ValueError(f"url: {url!r} is no base URL; write it as http://HOST:PORT")
 
 
 def read_told(raw: bytes) -> SharesTold:

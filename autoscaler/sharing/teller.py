@@ -13,8 +13,8 @@ A controller that begins to lead does not know what the last one has told meanwh
 not settled with may hold is not given away: for as long as demand is carried (`carry`), and until it is gone,
 if it was heard while another led; for who does not lead reads too.
 
-A replica that the platform has lost, and proxies still reach, is left to them: it may be the controller that
-is cut off. They give it up when it does not answer to them either.
+A replica that the platform lists, that does not answer here, and that proxies still reach, is left to them:
+it may be the controller that is cut off. They give it up when it does not answer to them either.
 """
 
 import asyncio
@@ -56,6 +56,8 @@ class Teller:
         Knows how they are asked.
     replicas : callable
         Every replica that the platform reports, by id; those that drain have no slots. None: it cannot tell.
+    is_listed : callable
+        Whether the platform lists a replica, by its id, though it may not answer.
     service_time : callable
         Mean time in a slot [s]; infinite if nobody knows.
     wake : callable
@@ -74,6 +76,7 @@ class Teller:
         doors: Doors,
         reader: DoorReader,
         replicas: Callable[[], Mapping[str, Replica] | None],
+        is_listed: Callable[[str], bool],
         service_time: Callable[[], float],
         wake: Callable[[], object],
         merge: MergeOptions,
@@ -81,7 +84,7 @@ class Teller:
         clock: Clock,
     ) -> None:
         self._pool, self._doors, self._reader, self._replicas = pool, doors, reader, replicas
-        self._service_time, self._wake = service_time, wake
+        self._is_listed, self._service_time, self._wake = is_listed, service_time, wake
         self._merge, self._leadership, self._clock = merge, leadership, clock
         self._proxies: dict[str, KnownProxy] = {}
         self._divider = Divider(INTERVAL)
@@ -95,6 +98,11 @@ class Teller:
         """Return the slots of each proxy [1], by its address; of none while another divides them."""
         proxies = {} if self._led_since is None else self._each_once()
         return {address: sum(proxy.share.values()) for address, proxy in proxies.items()}
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait at all proxies, as last heard [1]."""
+        return sum(proxy.held.waiting for proxy in self._each_once().values() if not proxy.is_silent)
 
     def busy_slots(self) -> dict[str, int]:
         """Return the slots in use by replica id [1]."""
@@ -176,11 +184,13 @@ class Teller:
         return {address: proxy for address, proxy in self._proxies.items() if address in found.values()}
 
     def _left_to_proxies(self, seen: Mapping[str, Replica]) -> dict[str, Replica]:
-        """Return the replicas that are not seen from here, and that proxies reach and have slots of."""
+        """Return the replicas that do not answer here, and that proxies reach and have slots of."""
         left: dict[str, Replica] = {}
         for proxy in self._proxies.values():
             for replica_id, each in proxy.held.replicas.items():
-                if replica_id not in seen and each.is_ready and each.share and not proxy.is_silent:
+                if replica_id in seen or not self._is_listed(replica_id):
+                    continue
+                if each.is_ready and each.share and not proxy.is_silent:
                     slots = sum(other.share.get(replica_id, 0) for other in self._proxies.values())
                     left[replica_id] = Replica(replica_id, each.url, slots, each.grpc_target)
         return left

@@ -50,7 +50,7 @@ def decode(raw: bytes | str, kind: type[T]) -> T:
     """Read a `kind` from JSON. Raises ValueError if it is none."""
     try:
         plain = msgspec.json.decode(raw)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ValueError(f"not JSON: {error}") from error
     return from_plain(plain, kind)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from autoscaler.dispatch import Dispatcher
 from autoscaler.dispatch.actions import Send
 from autoscaler.dispatch.admission import QueueOptions
-from autoscaler.dispatch.events import Arrived, CallEnd, Event, ReplicaDraining, ReplicaReady, SlotFreed
+from autoscaler.dispatch.events import Arrived, CallEnd, Event, ReplicaReady, SlotFreed
 from autoscaler.domain import Request
 from autoscaler.scaling.divide import Divider
 from autoscaler.scaling.proxy_share import ProxyShare, within_reach
@@ -70,10 +70,8 @@ class _World:
         proxy = self.proxies[name]
         for replica in self.slots:
             before, now_has = proxy.share.get(replica, 0), share.get(replica, 0)
-            if now_has and now_has != before:
+            if now_has != before:
                 self.report(name, ReplicaReady(replica, now_has), now)
-            elif before and not now_has:
-                self.report(name, ReplicaDraining(replica), now)
         proxy.share = share
 
     def report(self, name: str, event: Event, now: float) -> None:

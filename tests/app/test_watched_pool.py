@@ -18,8 +18,11 @@ from autoscaler.domain import Observation
 from autoscaler.fit_process import FitProcesses
 from autoscaler.leadership import Alone
 from autoscaler.ports import Replica
+from autoscaler.remote_fleet import Member
 from autoscaler.scaling.doors import DoorInterval, DoorReading, Doors, MergeOptions
 from autoscaler.settings import load
+from autoscaler.sharing.known_proxy import KnownProxy
+from autoscaler.sharing.message import SharesHeld
 from autoscaler.telemetry.demand.find import Listed, Named, ServiceRecord
 from autoscaler.telemetry.demand.options import (
     KubernetesDoors,
@@ -97,6 +100,21 @@ async def test_what_the_doors_tell_is_decided_on_and_the_platform_is_told(a_pool
         await tick(pool, arrivals=60)  # 12 erlangs: 4 replicas of 4 slots, or more
     assert pool.control.state.observation.arrivals == 60
     assert pool.platform.desired >= 4
+
+
+async def test_who_waits_for_a_first_replica_is_seen_before_the_door_has_told_it(a_pool):
+    pool = a_pool(slots_per_replica=4, demand={**DEMAND, "doors": "proxies"})
+    pool.teller._proxies[DOOR] = KnownProxy(0.0, held=SharesHeld(True, waiting=3), is_silent=False)
+    await tick(pool, arrivals=0)
+    seen = pool.control.state.observation
+    assert (seen.queue_depth, seen.in_flight) == (3, 3)
+
+
+async def test_a_replica_that_the_platform_does_not_list_is_not_left_to_proxies(a_pool):
+    pool = a_pool(slots_per_replica=4, demand={**DEMAND, "doors": "proxies"})
+    pool.platform._fleet.roster.told([Member("a", "http://127.0.0.1:9")])
+    assert (pool._is_listed("a"), pool._is_listed("b")) == (True, False)
+    await pool.platform._fleet.roster.stop()
 
 
 async def test_who_does_not_lead_decides_the_same_and_tells_nobody(a_pool):

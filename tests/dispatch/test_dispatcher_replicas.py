@@ -17,6 +17,7 @@ from autoscaler.dispatch.events import (
 )
 from autoscaler.dispatch.health import HealthState
 from autoscaler.dispatch.lease import Lease
+from autoscaler.dispatch.offering import Offering
 from autoscaler.dispatch.retry_budget import RetryBudgetOptions
 from autoscaler.domain import DropReason, Request
 from tests.dispatch.queues import a_request, sent, the_drop
@@ -80,6 +81,20 @@ def test_one_on_trial_without_slots_is_offered_none():
     assert dispatcher.slots_ready == 2
     dispatcher.handle(ReplicaReady("r0", 2), now=31.0)
     assert dispatcher.slots_ready == 3
+
+
+def test_other_slots_of_many_that_start_slowly_are_not_each_weighed_against_all(monkeypatch):
+    dispatcher = a_dispatcher(*[4] * 50, concurrency=ConcurrencyOptions(slow_start=60.0))
+    looks, changes = [], Offering.changes
+    monkeypatch.setattr(Offering, "changes", lambda self, now: looks.append(now) or changes(self, now))
+    for number in range(50):
+        dispatcher.handle(ReplicaReady(f"r{number}", 8), now=1.0)
+    assert not looks
+    assert dispatcher.slots_ready == 50
+    dispatcher.handle(Tick(), now=dispatcher.next_wakeup())
+    assert dispatcher.next_wakeup() <= 15.0
+    dispatcher.handle(Tick(), now=15.0)
+    assert dispatcher.slots_ready == 100
 
 
 # -- slow start

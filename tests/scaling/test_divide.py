@@ -96,6 +96,13 @@ class TestWhatEachGets:
         shares = Divider(0.5).divide(proxies, dict.fromkeys(names, 8), 0.0)
         assert shares == {"a": {"r1": 8}, "b": {"r2": 8}}
 
+    def test_nobody_has_slots_to_spare_where_another_could_not_have_any_elsewhere(self):
+        few, many = frozenset({"r1"}), frozenset()
+        proxies = {"a": ProxyShare(3, unreachable=few), "b": ProxyShare(unreachable=many)}
+        proxies["c"] = ProxyShare(unreachable=few)
+        shares = Divider(0.5).divide(proxies, {"r1": 8, "r2": 4}, 0.0)
+        assert shares == {"a": {"r2": 3}, "b": {"r1": 8}, "c": {"r2": 1}}
+
     def test_what_a_silent_one_holds_stays_with_it(self):
         silent = ProxyShare(share={"r1": 4, "r2": 4}, busy={"r1": 6}, is_silent=True)
         shares = Divider(0.5).divide({"a": silent, "b": ProxyShare(waiting=99)}, REPLICAS, 0.0)

@@ -27,6 +27,7 @@ class Proxy:
     def __init__(self):
         self.path, self.servers, self.is_stuck = Path(), Servers(), False
         self.late: asyncio.Event | None = None
+        self.nonsense: bytes | None = None
         self.puts = 0
         self.begin()
 
@@ -69,6 +70,8 @@ class Proxy:
     async def _sticks(self, request, handler):
         while self.is_stuck:
             await asyncio.sleep(0.01)
+        if self.nonsense is not None:
+            return web.Response(body=self.nonsense, headers={"ETag": '"x-1"'})
         if request.method == "PUT":
             self.puts += 1
             late, self.late = self.late, None
@@ -95,7 +98,7 @@ class World:
     """Proxies before replicas `r0`, `r1`, … and a controller that looks when it is told to."""
 
     def __init__(self, proxies: list[Proxy]):
-        self.proxies, self.woken = proxies, 0
+        self.proxies, self.woken, self.unlisted = proxies, 0, set()
         self.lead = Leads()
         self.replicas: dict[str, Replica] | None = {
             f"r{number}": Replica(f"r{number}", f"http://r{number}:8000", 8) for number in range(2)
@@ -110,7 +113,16 @@ class World:
         self.doors.listed(self.urls, clock.now())
         reader = DoorReader("chat", self.doors, Listed(ListedDoors(tuple(self.urls))), ReaderOptions(), clock)
         self.teller = Teller(
-            "chat", self.doors, reader, lambda: self.replicas, lambda: inf, self.wake, merge, self.lead, clock
+            "chat",
+            self.doors,
+            reader,
+            lambda: self.replicas,
+            lambda replica_id: replica_id not in self.unlisted,
+            lambda: inf,
+            self.wake,
+            merge,
+            self.lead,
+            clock,
         )
         self.session = reader.session()
 
@@ -194,6 +206,13 @@ class TestDividing:
         await world.look()
         assert all("r0" not in proxy.shares() for proxy in world.proxies)
 
+    async def test_a_replica_that_is_not_listed_any_more_gets_nothing_new_though_it_answers(self, world):
+        await world.look(2)
+        del world.replicas["r0"]
+        world.unlisted = {"r0"}
+        await world.look()
+        assert all("r0" not in proxy.shares() for proxy in world.proxies)
+
     async def test_a_fleet_of_none_is_told_too(self, world):
         world.replicas = {}
         await world.look()
@@ -217,6 +236,9 @@ class TestDividing:
         world.proxies[1].path.busy = {"r0": 2, "r1": 1}
         await world.look()
         assert world.teller.busy_slots() == {"r0": 3, "r1": 1}
+        world.proxies[0].path.waiting, world.proxies[2].path.waiting = 1, 4
+        await world.look()
+        assert world.teller.waiting == 5
         assert sum(world.teller.shares().values()) == 16
 
 
@@ -296,6 +318,26 @@ class TestWhoIsSilent:
         await world.proxies[0].restart()
         assert world.totals()[0] == 0
         assert min(await world.look(3)) >= 5
+
+
+class TestWhoTalksNonsense:
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            b"",
+            b"[" * 100_000,
+            b"x" * 2_000_000,
+            b'{"waiting": -1}',
+            b'{"replicas": {"r0": {"url": "", "share": -9, "busy": 0, "is_ready": true}}}',
+            b'{"is_told": true, "replicas": {"": {"url": "", "share": 1, "busy": 0, "is_ready": true}}}',
+        ],
+    )
+    async def test_it_harms_nobody_else(self, world, answer):
+        await world.look(2)
+        world.proxies.pop(0).nonsense = answer
+        await world.look(2)
+        world.proxies[0].path.waiting = 50
+        assert (await world.look(2))[0] > 8
 
 
 class TestWhoLeads:

@@ -7,7 +7,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from autoscaler.clock import SystemClock
+from autoscaler.dispatch import Dispatcher, QueueOptions
 from autoscaler.ports import Replica
+from autoscaler.proxy.drive import PoolDrive
 from autoscaler.sharing.message import ReplicaHeld, ReplicaTold, SharesTold, read_held
 from autoscaler.sharing.routes import shares_routes
 from autoscaler.sharing.told_fleet import ToldFleet, ToldOptions
@@ -125,6 +127,19 @@ class TestReplicas:
         assert held.replicas == {"a": ReplicaHeld("http://a:8000", 3, 4, True)}
 
 
+async def test_where_it_has_no_slot_a_replica_can_be_asked_what_takes_none():
+    drive = PoolDrive("chat", Dispatcher(QueueOptions()), SystemClock())
+    fleet = ToldFleet(ToldOptions(), Servers(), SystemClock(), drive)
+    await fleet.start(drive)
+    fleet.tell(SharesTold({"a": ReplicaTold("http://a:8000", 0)}))
+    await asyncio.sleep(0.02)
+    assert [each.id for each in drive.ready_replicas()] == ["a"]
+    assert drive.snapshot().slots == 0
+    drive.close()
+    assert fleet.held().is_leaving
+    await fleet.stop()
+
+
 class TestWhetherItIsReady:
     async def test_not_before_the_first_word(self, proxy):
         assert proxy.fleet.trouble == "no controller has told its replicas yet"
@@ -173,7 +188,12 @@ class TestOnTheWire:
         ("body", "words"),
         [
             (b"{", "not JSON"),
-            (b'{"replicas": {"a": {"url": "http://a:8000", "share": -1}}}', "need share >= 0, got -1"),
+            (b'{"replicas": {"a": {"url": "http://a:8000", "share": -1}}}', "got -1"),
+            (
+                b'{"replicas": {"a": {"url": "http://a:8000", "share": 9999999}}}',
+                "need 0 <= share <= 1000000",
+            ),
+            (b"[" * 100_000, "not JSON"),
             (b'{"replicas": {"a": {"share": 1}}}', "url"),
             (b'{"replicas": {"a": {"url": "nowhere", "share": 1}}}', "'nowhere' is no base URL"),
             (b"[]", "array"),

@@ -115,6 +115,11 @@ class ExecCommand:
         if replicas != self._done:
             self._changed.set()
 
+    @property
+    def listed(self) -> set[str]:
+        """Ids of all that are listed, whether they answer or not; as in `ports.ListsReplicas`."""
+        return self._fleet.listed
+
     def stand_by(self) -> None:
         """Run `scale` no more, for it would contradict whoever asks from now on; one that runs may end."""
         self._wish = self._done = None

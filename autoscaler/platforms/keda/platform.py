@@ -78,6 +78,11 @@ class Keda:
         self._fleet.wanted(self.desired or 0)
         self._tell()
 
+    @property
+    def listed(self) -> set[str]:
+        """Ids of all that are listed, whether they answer or not; as in `ports.ListsReplicas`."""
+        return self._fleet.listed
+
     def stand_by(self) -> None:
         """Answer nothing from now on, for another one answers."""
         self._wish, self._awake_for = None, 0

@@ -138,6 +138,11 @@ class Kubernetes:
                     if error.status != CONFLICT or attempt == _ATTEMPTS - 1:
                         raise
 
+    @property
+    def listed(self) -> set[str]:
+        """Ids of all that are listed, whether they answer or not; as in `ports.ListsReplicas`."""
+        return self._fleet.listed
+
     def stand_by(self) -> None:
         """Forget what was asked for from here, and let those serve on that were to go."""
         self._asked, self._let_go = None, set()

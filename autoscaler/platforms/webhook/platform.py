@@ -107,6 +107,11 @@ class Webhook:
         self._newest = replicas
         self._has_work.set()
 
+    @property
+    def listed(self) -> set[str]:
+        """Ids of all that are listed, whether they answer or not; as in `ports.ListsReplicas`."""
+        return self._fleet.listed
+
     def stand_by(self) -> None:
         """Give up what is not delivered: it would contradict whoever asks from now on."""
         self._has_work.clear()
