@@ -133,10 +133,11 @@ class Pool:
         policy = self.settings.policy
         wanted = max(fleet.ordered, policy.replicas_min, self._last_size())
         wanted = min(wanted, policy.replicas_max)
-        try:
-            await self._fleet.scale_to(wanted)
-        except PlatformUnavailable as error:
-            log.warning("platform refused; asked again next interval", pool=self.name, error=str(error))
+        if wanted or isinstance(self.platform, LocalProcesses | Keda):  # none is for a decision to say
+            try:
+                await self._fleet.scale_to(wanted)
+            except PlatformUnavailable as error:
+                log.warning("platform refused; asked again next interval", pool=self.name, error=str(error))
         if self._acts:
             self._expectation.follow(fleet, wanted, self._clock.now())
 

@@ -39,6 +39,7 @@ class RemoteFleet:
         self._desired: int | None = None
         self._starting_told: int | None = None
         self._overdue_told = 0
+        self._is_refused = False
         self._looks: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
@@ -80,6 +81,10 @@ class RemoteFleet:
         self._desired = replicas
         self._orders.settle(replicas, ready, now)
 
+    def refused(self, *, is_so: bool) -> None:
+        """Whoever should start replicas says again and again that it cannot; or has done what was asked."""
+        self._is_refused = is_so
+
     @property
     def listed(self) -> set[str]:
         """Ids of all that are listed, whether they answer or not."""
@@ -102,19 +107,16 @@ class RemoteFleet:
     @property
     def overdue(self) -> int:
         """Replicas that were asked for and should have come long ago [1]."""
-        return self._orders.overdue(self._clock.now())
+        return self.count().overdue
 
     def count(self) -> Fleet:
         """Count the replicas in each state."""
         ready, now = self.roster.ready, self._clock.now()
         if self._desired is not None:
             self._orders.settle(self._desired, ready, now)
-        if self._starting_told is None:
-            starting, overdue = self._orders.starting(now), self._orders.overdue(now)
-        else:
-            starting, overdue = self._starting_told, self._overdue_told
-            if self._options.is_told:
-                starting += self.roster.coming(self._options.start_timeout)
+        starting, overdue = self._starting(now)
+        if self._is_refused and self._desired is not None:
+            overdue = max(overdue, self._desired - ready - starting)
         leaving = min(ready, self._orders.leaving(now))
         return Fleet(
             ready=ready - leaving,
@@ -125,6 +127,18 @@ class RemoteFleet:
             cold_start_p90=self._cold_starts.p90,
             overdue=overdue,
         )
+
+    def _starting(self, now: float) -> tuple[int, int]:
+        """Return how many may still be counted on, and how many should have come long ago [1].
+
+        Those that are there and do not answer yet are starting, whoever has asked for them.
+        """
+        patience, is_told = self._options.start_timeout, self._options.is_told
+        there = self.roster.coming(patience) if is_told else self.roster.there(patience)
+        if self._starting_told is None:
+            ordered = 0 if self._is_refused else self._orders.starting(now)
+            return max(ordered, there), self._orders.overdue(now)
+        return self._starting_told + there if is_told else max(self._starting_told, there), self._overdue_told
 
     async def stop(self) -> None:
         """End the watching; the replicas run on."""

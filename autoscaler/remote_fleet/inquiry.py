@@ -14,6 +14,9 @@ from autoscaler.remote_fleet.told_starts import ToldStarts
 _UNANSWERED_MAX = 3
 """Nobody can tell the fleet after so many questions in a row without an answer [1]."""
 
+_SOON = 1.0
+"""The first question after a change comes so soon [s], the next after twice as long, up to the usual."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -46,6 +49,7 @@ class Inquiry:
         self._interval, self._clock = interval, clock
         self._starts = ToldStarts(fleet.start_timeout)
         self._unanswered = _UNANSWERED_MAX
+        self._pause, self._hurried = interval, asyncio.Event()
         self.report: FleetReport | None = None
         """The last answer; None before the first."""
         self.trouble: str | None = None
@@ -74,8 +78,18 @@ class Inquiry:
     async def now_and_then(self) -> None:
         """Ask for ever, after a pause each time."""
         while True:
-            await asyncio.sleep(self._interval)
-            await self.once()
+            try:
+                async with asyncio.timeout(self._pause):
+                    await self._hurried.wait()
+            except TimeoutError:
+                self._pause = min(2 * self._pause, self._interval)
+                await self.once()
+            self._hurried.clear()
+
+    def hurry(self) -> None:
+        """Ask sooner than usual for a while: something was asked for that may come about soon."""
+        self._pause = min(_SOON, self._interval)
+        self._hurried.set()
 
     def answered(self, report: FleetReport) -> None:
         """Take in an answer, also one that was not asked for."""

@@ -8,6 +8,7 @@ moment in which it is listed as draining, or not listed any more. No list at all
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
 
 import structlog
 
@@ -21,6 +22,9 @@ EAGER_PAUSE = 0.5
 _SERVED_MAX = 10_000
 """Names of replicas that are not listed any more and might come back [1]."""
 
+_CONNECTS_WITHIN = 1.0
+"""Who takes longer to take a connection is not there [s]."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -32,6 +36,8 @@ class _Watched:
     """Whether it was there before us."""
     is_ready: bool = False
     was_ready: bool = False
+    is_there: bool = False
+    """Whether something listens at its port, of one that has never been ready."""
     failures: int = 0
     probed: asyncio.Event = field(default_factory=asyncio.Event)
     watch: "asyncio.Task[None] | None" = None
@@ -84,6 +90,14 @@ class Roster:
         now = self._clock.now()
         return sum(
             not watched.was_ready and not watched.member.is_draining and now - watched.listed_at < patience
+            for watched in self._watched.values()
+        )
+
+    def there(self, patience: float) -> int:
+        """Return how many have never answered, take connections, and are not yet hopeless [1]."""
+        now = self._clock.now()
+        return sum(
+            watched.is_there and not watched.was_ready and now - watched.listed_at < patience
             for watched in self._watched.values()
         )
 
@@ -167,10 +181,22 @@ class Roster:
     async def _watch(self, watched: _Watched) -> None:
         while True:
             if not watched.member.is_draining:
-                self._take_in(watched, await self._server.ready(watched.member.url))
+                answers = await self._server.ready(watched.member.url)
+                if not answers and not watched.was_ready:
+                    await self._look_whether_it_is_there(watched)
+                self._take_in(watched, answers)
             watched.probed.set()
             interval = self._options.probe_interval
             await asyncio.sleep(interval if watched.is_ready else min(interval, EAGER_PAUSE))
+
+    async def _look_whether_it_is_there(self, watched: _Watched) -> None:
+        """One that does not answer the probe may listen all the same: then it is there, and may start."""
+        before, watched.is_there = watched.is_there, await _is_listening(watched.member.url)
+        if watched.is_there and not before and self._is_adopting:
+            log.warning(
+                "a server is there and does not answer the probe; is the path of it right?",
+                url=watched.member.url,
+            )
 
     def _take_in(self, watched: _Watched, answers: bool) -> None:
         """Judge one probe; the replica may have begun to drain while it was asked."""
@@ -191,3 +217,16 @@ class Roster:
 
     def _as_replica(self, member: Member) -> Replica:
         return Replica(member.id, member.url, self._options.slots_per_replica, member.grpc_target)
+
+
+async def _is_listening(url: str) -> bool:
+    """Whether connections are taken at the address of a URL."""
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        async with asyncio.timeout(_CONNECTS_WITHIN):
+            _, writer = await asyncio.open_connection(parts.hostname, port)
+    except OSError:  # TimeoutError is one
+        return False
+    writer.close()
+    return True

@@ -7,7 +7,7 @@ handed to the driver, which runs it where it likes and gives back what came of i
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import ceil, isnan, nan
+from math import floor, isnan, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -271,6 +271,6 @@ def _without_sight(fleet: Fleet, replicas_min: int) -> Decision:
 
 def _need_of(in_flight: int, fleet: Fleet, objective: Objective) -> Need:
     """While no service time is known: room for the requests in flight, and no less than there is."""
-    room = ceil(in_flight / objective.utilization_high)
+    room = floor(in_flight / objective.utilization_high)  # for one request one slot
     there = fleet.ordered * fleet.slots_per_replica
     return Need(wait=0, band=room, band_aim=room, band_most=max(room, there))

@@ -84,9 +84,10 @@ async def test_the_status_says_why_the_receiver_gives_no_answer_and_since_when(t
     assert told.text == f"{url} cannot be reached: {address}: connection refused"
 
 
-async def test_the_receiver_that_ships_runs_its_command_once_and_only_for_us(tmp_path, model_server):
+@pytest.mark.parametrize("written", ["a secret that is long enough", "whsec_YSBzZWNyZXQgdGhhdCBpcyBsb25n"])
+async def test_the_receiver_that_ships_runs_its_command_once_and_only_for_us(tmp_path, model_server, written):
     secret = tmp_path / "secret"
-    secret.write_text("a secret that is long enough\n")
+    secret.write_text(f"{written}\n")
     port, told = free_port(), tmp_path / "told.txt"
     command = [sys.executable, "-c", f"import sys; open({str(told)!r}, 'a').write(sys.argv[1] + ' ')"]
     arguments = [sys.executable, EXAMPLE, secret, str(port), *command, "{desired}"]
@@ -100,22 +101,22 @@ async def test_the_receiver_that_ships_runs_its_command_once_and_only_for_us(tmp
             "retry_initial": "20ms",
             "retry_max": "50ms",
         }
-        async with a_pool(tmp_path, given) as pool:
+        async with a_pool(tmp_path, given, scaling={"replicas_min": 2}) as pool:
             await pool.start()
             async with asyncio.timeout(20):
                 while not told.exists():
                     await asyncio.sleep(0.02)
             await pool.platform.scale_to(4)
             async with asyncio.timeout(20):
-                while told.read_text() != "1 4 ":
+                while told.read_text() != "2 4 ":
                     await asyncio.sleep(0.02)
             secret.write_text("another secret, which it does not know\n")
             await pool.platform.scale_to(9)
             async with asyncio.timeout(20):
                 while not pool.platform.last_error:
                     await asyncio.sleep(0.02)
-            assert "answered 401" in pool.platform.last_error
-            assert told.read_text() == "1 4 "
+            assert f"answered 401; is its secret one of those in {secret}" in pool.platform.last_error
+            assert told.read_text() == "2 4 "
     finally:
         process.kill()
         process.wait()

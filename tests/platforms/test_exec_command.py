@@ -128,6 +128,36 @@ async def test_a_command_that_fails_is_run_again_and_told_with_its_last_words(cl
     await until(lambda: platform.last_error is None)
 
 
+async def test_what_fails_again_and_again_is_not_counted_on_until_it_succeeds(cluster, running):
+    broken = cluster.folder / "broken"
+    broken.touch()
+    platform = await running(
+        cluster.script(f"test ! -e {shlex.quote(str(broken))} || exit 3;"), status=None, listed={"urls": (A, B)}
+    )
+    await platform.scale_to(4)
+    assert (await platform.fleet()).starting == 2
+    async with asyncio.timeout(20):
+        while (await platform.fleet()).overdue != 2:
+            await asyncio.sleep(0.002)
+    assert (await platform.fleet()).starting == 0
+    broken.unlink()
+    await until(lambda: cluster.scaled == [4])
+    async with asyncio.timeout(20):
+        while (await platform.fleet()).starting != 2:
+            await asyncio.sleep(0.002)
+    assert (await platform.fleet()).overdue == 0
+
+
+async def test_after_a_change_the_status_is_asked_sooner(cluster, running, monkeypatch):
+    monkeypatch.setattr("autoscaler.remote_fleet.inquiry._SOON", 0.005)
+    platform = await running(status_interval=3600.0)
+    await platform.scale_to(2)
+    cluster.tell(ready=[A], starting=7)
+    async with asyncio.timeout(20):
+        while (await platform.fleet()).starting != 7:
+            await asyncio.sleep(0.002)
+
+
 async def test_exit_code_75_asks_for_another_time(cluster, running):
     platform = await running(sh("echo closed >&2; exit 75; # {replicas}"))
     await platform.scale_to(2)

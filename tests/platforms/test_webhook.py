@@ -265,6 +265,11 @@ def test_the_signature_agrees_with_the_published_example(tmp_path):
     assert headers["Webhook-Signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
+def test_without_the_prefix_of_a_library_the_text_is_the_key(tmp_path):
+    (tmp_path / "secret").write_text("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n")
+    assert read_secrets(tmp_path / "secret") == (b"MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",)
+
+
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [("", "holds no secret"), ("short\n", "5 bytes is too short"), ("whsec_!!!\n", "not base64")],
@@ -274,6 +279,7 @@ def test_secrets_that_protect_nothing_are_refused(tmp_path, content, complaint):
     with pytest.raises(UsageError) as refusal:
         read_secrets(tmp_path / "secret")
     assert complaint in str(refusal.value)
+    assert str(refusal.value).endswith(": echo whsec_$(openssl rand -base64 32)")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from autoscaler.clock import VirtualClock
+from autoscaler.errors import PlatformUnavailable
 from autoscaler.platforms.webhook import Webhook, WebhookOptions
 from autoscaler.platforms.webhook.receiver import Accepted, Declined, Failed, Receiver
 from autoscaler.remote_fleet import RemoteFleetOptions
@@ -68,6 +69,24 @@ async def test_what_may_pass_is_sent_again(answered, status):
 @pytest.mark.parametrize("status", [301, 302, 303, 304, 307, 308, 400, 405, 410, 413, 415, 422])
 async def test_what_will_not_pass_gives_the_event_up(answered, status):
     assert isinstance(await answered(status), Declined)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_who_is_not_believed_is_told_where_to_look(answered, tmp_path, status):
+    signed = await answered(status, secret_file=tmp_path / "secret")
+    assert f"answered {status} as the test wants" in signed.why
+    assert f"; is its secret one of those in {tmp_path}/secret, with whsec_" in signed.why
+    unsigned = await answered(status)
+    assert unsigned.why.endswith("; events are not signed: name the receiver's secret in secret_file")
+
+
+async def test_a_question_that_is_not_let_in_says_that_it_is_not_signed(tmp_path):
+    async with FakeReceiver() as fake:
+        fake.fleet_status = 401
+        receiver = Receiver(options(fake, tmp_path, status_url=fake.status_url))
+        with pytest.raises(PlatformUnavailable, match="answered 401; this question is not signed"):
+            await receiver.status()
+        await receiver.close()
 
 
 DATE = "Sun, 15 Jun 2025 15:06:40 GMT"

@@ -10,6 +10,7 @@ from autoscaler.errors import UsageError
 from autoscaler.remote_fleet import FleetReport, Member, RemoteFleet, RemoteFleetOptions, Roster
 from autoscaler.remote_fleet.dns import look_up
 from tests.fakes.listed_servers import ScriptedServers
+from tests.fakes.program import free_port
 from tests.fakes.replica_listener import FakeReplicaListener
 
 A, B = "http://127.0.0.1:9001", "http://127.0.0.1:9002"
@@ -251,3 +252,58 @@ def test_what_cannot_work_is_refused(tmp_path, given, complaint):
     with pytest.raises(ValueError) as refusal:
         options(tmp_path, **given)
     assert complaint in str(refusal.value)
+
+
+class TestWhatIsThereAndNotReady:
+    """A server whose port takes connections and whose probe is not answered, as with a wrong path of it."""
+
+    @pytest.fixture
+    async def listening(self):
+        async def ignore(reader, writer):
+            writer.close()
+
+        servers = [await asyncio.start_server(ignore, "127.0.0.1", 0) for _ in range(2)]
+        yield [f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}" for server in servers]
+        for server in servers:
+            server.close()
+
+    async def test_at_fixed_urls_it_counts_as_starting_and_who_does_not_listen_does_not(
+        self, tmp_path, listening, capsys
+    ):
+        clock = VirtualClock()
+        fleet = RemoteFleet(
+            options(tmp_path, urls=(*listening, f"http://127.0.0.1:{free_port()}")), ScriptedServers(), clock
+        )
+        await fleet.start(FakeReplicaListener())
+        seen = fleet.count()
+        assert (seen.ready, seen.starting, seen.ordered) == (0, 2, 2)
+        assert capsys.readouterr().out.count("is the path of it right?") == 2
+        clock.move_to(601.0)  # later than any start
+        assert fleet.count().starting == 0
+        await fleet.stop()
+
+    async def test_those_that_were_ordered_and_listen_by_now_count_once(self, tmp_path, listening):
+        fleet = RemoteFleet(options(tmp_path, urls=tuple(listening)), ScriptedServers(), VirtualClock())
+        await fleet.start(FakeReplicaListener())
+        fleet.wanted(2)
+        assert fleet.count().starting == 2
+        await fleet.stop()
+
+    async def test_those_that_are_told_as_ready_and_do_not_answer_count_as_starting(self, tmp_path):
+        fleet = RemoteFleet(options(tmp_path), ScriptedServers(), VirtualClock())
+        fleet.told(FleetReport((Member("a", A), Member("b", B)), starting=None))
+        await fleet.start(FakeReplicaListener())
+        assert fleet.count().starting == 2
+        await fleet.stop()
+
+
+async def test_what_is_refused_again_and_again_is_overdue_and_not_counted_on(tmp_path):
+    fleet = RemoteFleet(options(tmp_path, urls=(A, B)), ScriptedServers(A), VirtualClock())
+    await fleet.start(FakeReplicaListener())
+    fleet.wanted(3)
+    fleet.refused(is_so=True)
+    seen = fleet.count()
+    assert (seen.ready, seen.starting, seen.overdue, fleet.overdue) == (1, 0, 2, 2)
+    fleet.refused(is_so=False)
+    assert (fleet.count().starting, fleet.overdue) == (2, 0)
+    await fleet.stop()

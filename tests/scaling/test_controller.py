@@ -237,3 +237,12 @@ def test_what_nobody_carries_out_is_not_lost():
     assert Reason.REPLICAS_LOST not in reasons
     last = controller.step(replace(observation, wall_time=1e9 + 80.0), replace(fleet, ready=1), 80.0)
     assert last.reason is Reason.REPLICAS_LOST
+
+
+def test_one_request_of_which_nothing_is_known_gets_one_replica():
+    controller = Controller(Objective(wait_seconds=2.0), DecisionPolicy(replicas_min=0))
+    asleep = Fleet(0, 0, 0, 1, 60.0, 70.0)
+    idle = Observation(10.0, 0, 0, 0.0, 0.0, 0.0, 0, 0, 0.0, 1e9)
+    controller.step(idle, asleep, 10.0)
+    one = Observation(0.1, 1, 0, 0.0, 0.0, 0.0, 1, 1, 0.05, 1e9 + 0.1)
+    assert controller.step(one, asleep, 10.1).desired == 1

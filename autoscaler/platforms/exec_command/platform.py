@@ -37,6 +37,9 @@ from autoscaler.remote_fleet import (
 _BUSY_BYTES_MAX = 100_000
 """Of `AUTOSCALER_BUSY` [bytes]: Linux takes 128 KiB for one variable, and starts no command with more."""
 
+_REFUSED_AFTER = 2
+"""What `scale` failed to do so many times in a row is not counted on [1]."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -77,6 +80,7 @@ class ExecCommand:
         self._changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._scale_error: str | None = None
+        self._failed_in_a_row = 0
 
     def __repr__(self) -> str:
         return f"<ExecCommand desired={self._wish} done={self._done} {self._fleet!r}>"
@@ -123,6 +127,8 @@ class ExecCommand:
     def stand_by(self) -> None:
         """Run `scale` no more, for it would contradict whoever asks from now on; one that runs may end."""
         self._wish = self._done = None
+        self._failed_in_a_row = 0
+        self._fleet.refused(is_so=False)
 
     async def stop(self) -> None:
         """End the watching, and a command that runs; the replicas run on."""
@@ -150,7 +156,13 @@ class ExecCommand:
                     self._done = None if self._wish is None else wish  # whoever stands by has done nothing
                     self._done_at = self._clock.now()
                     self._pauses.reset()
+                    self._failed_in_a_row = 0
+                    if self._inquiry is not None:
+                        self._inquiry.hurry()
                 else:
+                    self._failed_in_a_row += 1
+                self._fleet.refused(is_so=self._failed_in_a_row >= _REFUSED_AFTER)
+                if self._failed_in_a_row:
                     await asyncio.sleep(self._pauses.next())
             if self._wish is None:
                 self._scale_error = None

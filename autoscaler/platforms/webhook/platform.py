@@ -149,12 +149,16 @@ class Webhook:
         """An event is done with."""
         if isinstance(outcome, Declined):
             self._say(log.error, "event was declined and is given up", outcome.why)
+            self._fleet.refused(is_so=True)
             if self._outbox.first is None:
                 self._newest = None  # so that the next wish is told again
             return
         if self._event_error is not None:
             log.info("the receiver takes events again", pool=self._options.pool, waiting=len(self._outbox))
         self._event_error = None
+        self._fleet.refused(is_so=False)
+        if self._inquiry is not None:
+            self._inquiry.hurry()
         if outcome.report is not None and self._inquiry is not None:  # else nobody would tell it anew
             self._inquiry.answered(outcome.report)
 

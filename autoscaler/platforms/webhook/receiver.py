@@ -22,6 +22,8 @@ from autoscaler.tls import client_context
 CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
 _COME_LATER = {401, 403, 404, 408, 409, 425, 429}
 """Client errors that pass without a change of the event: a key, a route or a quota is seen to."""
+_NOT_BELIEVED = {401, 403}
+"""Answers of a receiver that does not take a call for ours."""
 _RETRY_AFTER_MAX = 3600.0
 """A receiver that asks for more patience is not believed [s]."""
 
@@ -72,6 +74,8 @@ class Receiver:
         if 200 <= status < 300:
             return self._accepted(answer)
         why = f"{self._options.url} answered {status} {_first_line(answer)}".rstrip()
+        if status in _NOT_BELIEVED:
+            why += self._who_signs()
         if status >= 500 or status in _COME_LATER:
             return Failed(why, retry_after)
         return Declined(why)
@@ -81,11 +85,24 @@ class Receiver:
         url = self._options.status_url or self._options.url
         status, answer, _ = await self._ask("GET", url, None, {"Accept": "application/json"})
         if status != 200:
-            raise PlatformUnavailable(f"{url} answered {status} {_first_line(answer)}".rstrip())
+            why = f"{url} answered {status} {_first_line(answer)}".rstrip()
+            if status in _NOT_BELIEVED:
+                why += "; this question is not signed: let the receiver answer it to whoever can reach it"
+            raise PlatformUnavailable(why)
         try:
             return read_report(answer, self._options.fleet.grpc_target)
         except ValueError as error:
             raise PlatformUnavailable(f"{url}: {error}") from error
+
+    def _who_signs(self) -> str:
+        """Say what to look at where a receiver does not believe that an event is ours."""
+        file = self._options.secret_file
+        if file is None:
+            return "; events are not signed: name the receiver's secret in secret_file"
+        return (
+            f"; is its secret one of those in {file}, with whsec_ before it if the receiver reads it "
+            "as base64, and are the clocks of both right?"
+        )
 
     async def close(self) -> None:
         """Let go of the connections."""

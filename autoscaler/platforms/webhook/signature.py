@@ -18,10 +18,14 @@ SECRET_BYTES_MIN = 16
 """A shorter secret could be guessed [bytes]."""
 
 _PREFIX = "whsec_"
+_MAKE = "echo whsec_$(openssl rand -base64 32)"
+"""Makes a secret that libraries of the specification read as it is read here."""
 
 
 def read_secrets(path: Path) -> tuple[bytes, ...]:
     """Read the secrets of a file, one a line; `whsec_` before base64, else as they stand.
+
+    Libraries of the specification take every secret for base64, so theirs need the prefix here.
 
     Raises
     ------
@@ -35,7 +39,7 @@ def read_secrets(path: Path) -> tuple[bytes, ...]:
         raise UsageError(f"{path} cannot be read: {reason}; check its name and permissions") from error
     secrets = tuple(_secret(line.strip(), path) for line in lines if line.strip())
     if not secrets:
-        raise UsageError(f"{path} holds no secret; write one in its first line: openssl rand -base64 32")
+        raise UsageError(f"{path} holds no secret; write one in its first line: {_MAKE}")
     return secrets
 
 
@@ -58,12 +62,10 @@ def _secret(line: str, path: Path) -> bytes:
         try:
             secret = base64.b64decode(line.removeprefix(_PREFIX), validate=True)
         except binascii.Error as error:
-            raise UsageError(
-                f"{path}: what follows whsec_ is not base64; make one with: openssl rand -base64 32"
-            ) from error
+            raise UsageError(f"{path}: what follows whsec_ is not base64; make one with: {_MAKE}") from error
     if len(secret) < SECRET_BYTES_MIN:
         raise UsageError(
             f"{path}: a secret of {len(secret)} bytes is too short; use {SECRET_BYTES_MIN} or more, "
-            "as of: openssl rand -base64 32"
+            f"as of: {_MAKE}"
         )
     return secret
