@@ -1,19 +1,23 @@
 """Runs a command for each number of replicas that a pool of `platform: {kind: webhook}` posts.
 
 python3 webhook_receiver.py SECRET_FILE 9100 docker compose up --detach --scale chat={desired}
+
+The secret is the first line: base64 after `whsec_`, or any other text as it stands. It tells nobody which
+replicas there are (it has no status_url), so `urls` or `dns` of the pool say where they are.
 """
 
 import json
 import subprocess
 import sys
 import time
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from hmac import compare_digest, digest
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 secret_file, port, *command = sys.argv[1:]
-secret, done = Path(secret_file).read_text().splitlines()[0].encode(), set()
+line, done = Path(secret_file).read_text().splitlines()[0].strip(), set()
+secret = b64decode(line[6:]) if line.startswith("whsec_") else line.encode()
 
 
 class Receiver(BaseHTTPRequestHandler):

@@ -1,5 +1,7 @@
 """The kustomize base and its overlays, built by kubectl."""
 
+import os
+import re
 import shutil
 import socket
 import subprocess
@@ -114,6 +116,19 @@ def test_standalone_scales_with_the_rights_that_ship_and_no_leader(tmp_path):
     leases = "coordination.k8s.io"
     assert rules(manifests) == [each for each in shipped_rules() if leases not in each["apiGroups"]]
     assert rules(manifests)[0]["resourceNames"] == [platform.name]
+
+
+def test_an_overlay_on_top_gives_its_own_configuration_the_rights_to_what_it_names(tmp_path):
+    text = (DEPLOY.parent / "docs" / "deploy.md").read_text("utf-8")
+    (example,) = re.findall(r"```yaml\n(apiVersion: kustomize.*?)```", text, re.DOTALL)
+    here = os.path.relpath(DEPLOY.parent, tmp_path.resolve())
+    (tmp_path / "kustomization.yaml").write_text(example.replace("../inference-autoscaler", here))
+    (tmp_path / "autoscaler.yaml").write_text("what: is mine\n")
+    manifests = built(tmp_path)
+    assert rules(manifests)[0]["resourceNames"] == ["llama", "embed"]
+    assert rules(manifests)[0]["resources"] == ["deployments/scale"]
+    (configuration,) = of_kind(manifests, "ConfigMap").values()
+    assert configuration["data"] == {"autoscaler.yaml": "what: is mine\n"}
 
 
 def test_recommend_only_may_change_nothing(tmp_path):
