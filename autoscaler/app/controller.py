@@ -104,6 +104,7 @@ class _ControllerProgram:
             for pool in self._pools:
                 group.create_task(pool.source.run(), name=f"demand of {pool.name}")
                 group.create_task(pool.run(), name=f"pool {pool.name}")
+                group.create_task(pool.troubles.run(), name=f"troubles of {pool.name}")
                 if pool.teller is not None:
                     group.create_task(pool.teller.run(), name=f"shares of {pool.name}")
 

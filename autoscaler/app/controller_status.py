@@ -12,6 +12,7 @@ from autoscaler.app.status import (
     orders_status,
     replicas_status,
     trouble_status,
+    undecided_replicas,
 )
 from autoscaler.app.watched_pool import WatchedPool
 from autoscaler.ports import Leadership
@@ -30,14 +31,16 @@ def watched_status(pool: WatchedPool, now: float) -> PoolStatus:
     numbers = state.decision.numbers if state else None
     seen = state.observation if state else None
     per_replica = state.fleet.slots_per_replica if state else pool.settings.slots_per_replica
-    slots = state.fleet.ready * per_replica if state else 0
+    at_least = pool.settings.policy.replicas_min if pool.control.acts else 0
+    ready = state.fleet.ready if state else pool.replicas.ready
+    slots = ready * per_replica
     busy = round(seen.busy_slots_mean) if seen else 0
     return PoolStatus(
         name=pool.name,
         arrival_rate=numbers.arrival_rate if numbers else nan,
         offered_load=numbers.arrival_rate * numbers.service_time_mean if numbers else nan,
         forecast=forecast_status(state),
-        replicas=replicas_status(state, state.fleet if state else None),
+        replicas=replicas_status(state) if state else undecided_replicas(ready, at_least),
         slots=SlotsStatus(busy=busy, free=max(0, slots - busy), total=slots, per_replica=per_replica),
         occupancy=occupancy_status(state),
         queue_depth=seen.queue_depth if seen else 0,

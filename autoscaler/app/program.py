@@ -28,6 +28,7 @@ from autoscaler.app.stopping import (
 from autoscaler.clock import SystemClock
 from autoscaler.dashboard.admin import AdminSources
 from autoscaler.fit_process import FitProcesses
+from autoscaler.platforms.local_process import LocalProcesses
 from autoscaler.proxy.access_log import AccessLog
 from autoscaler.proxy.grpc.routes import GrpcRoute
 from autoscaler.proxy.grpc.server import GrpcServer
@@ -161,7 +162,8 @@ class _Program:
         for pool in self._pools:
             undo.push_async_callback(pool.stop)
         await work_until_told(self._start_pools_and_control(), stop, lambda told: self._drain(told, stop))
-        log.info("drained; ending the replicas")
+        ours = any(isinstance(pool.platform, LocalProcesses) for pool in self._pools)
+        log.info("drained; ending the replicas" if ours else "drained; the fleet stays as it is")
 
     async def _drain(self, told: Signals, stop: StopSignals) -> None:
         log.info("draining; a second signal ends it at once", signal=told.name)

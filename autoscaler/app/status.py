@@ -7,7 +7,7 @@ from math import nan
 from autoscaler import __version__
 from autoscaler.app.pool import Pool
 from autoscaler.control_loop import ControlState
-from autoscaler.domain import Fleet, Reason
+from autoscaler.domain import Reason
 from autoscaler.telemetry.gpu_reading import GpuReading
 from autoscaler.telemetry.status import (
     DecisionStatus,
@@ -70,9 +70,7 @@ def pool_status(pool: Pool, now: float) -> PoolStatus:
         arrival_rate=numbers.arrival_rate if numbers else nan,
         offered_load=numbers.arrival_rate * numbers.service_time_mean if numbers else nan,
         forecast=forecast_status(state),
-        replicas=replace(
-            replicas_status(state, state.fleet if state else None), ejected=pool.drive.replicas_ejected
-        ),
+        replicas=replace(_replicas(pool, state), ejected=pool.drive.replicas_ejected),
         slots=SlotsStatus(
             busy=ledger.busy,
             free=max(0, ledger.slots - ledger.busy),
@@ -116,7 +114,11 @@ def pool_status(pool: Pool, now: float) -> PoolStatus:
 
 
 def trouble_status(watch: TroubleWatch, now: float) -> tuple[TroubleStatus, ...]:
-    return tuple(TroubleStatus(each.where, each.text, now - each.began_at) for each in watch.standing)
+    return tuple(
+        # What this look finds began after `now` was read.
+        TroubleStatus(each.where, each.text, max(0.0, now - each.began_at))
+        for each in watch.standing
+    )
 
 
 def forecast_status(state: ControlState | None) -> ForecastStatus:
@@ -131,11 +133,22 @@ def forecast_status(state: ControlState | None) -> ForecastStatus:
     )
 
 
-def replicas_status(state: ControlState | None, fleet: Fleet | None) -> ReplicasStatus:
-    if fleet is None:
-        return ReplicasStatus(desired=0, starting=0, ready=0, draining=0)
-    desired = state.decision.desired if state else fleet.ordered
-    return ReplicasStatus(desired, fleet.starting, fleet.ready, fleet.draining, fleet.asleep)
+def _replicas(pool: Pool, state: ControlState | None) -> ReplicasStatus:
+    if state is not None:
+        return replicas_status(state)
+    return undecided_replicas(
+        len(pool.drive.ready_replicas()), pool.settings.policy.replicas_min if pool.control.acts else 0
+    )
+
+
+def replicas_status(state: ControlState) -> ReplicasStatus:
+    fleet = state.fleet
+    return ReplicasStatus(state.decision.desired, fleet.starting, fleet.ready, fleet.draining, fleet.asleep)
+
+
+def undecided_replicas(ready: int, at_least: int) -> ReplicasStatus:
+    """Say what there is before the first decision: who is ready stays, and `at_least` so many are wanted."""
+    return ReplicasStatus(desired=max(ready, at_least), starting=0, ready=ready, draining=0)
 
 
 def occupancy_status(state: ControlState | None) -> OccupancyStatus:

@@ -50,6 +50,7 @@ def ask(base: str, path: str, **query: object) -> bytes:
         raise UsageError(f"{base} does not speak HTTP ({type(error).__name__}); {_WHICH}") from error
     except (URLError, OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
+        reason = getattr(reason, "strerror", None) or reason
         raise NoAnswer(
             f"no answer from {base} ({reason}). Is the program running? Its admin listener is `admin` in the "
             f"configuration; name it with --url."

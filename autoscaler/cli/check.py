@@ -13,6 +13,7 @@ from rich.text import Text
 
 from autoscaler.cli.findings import Finding, Level
 from autoscaler.cli.probe_access import probe_access
+from autoscaler.cli.probe_cluster import Clusters, probe_clusters
 from autoscaler.cli.probe_demand import probe_demand
 from autoscaler.cli.probe_files import probe_folder, probe_history
 from autoscaler.cli.probe_grpc_ports import probe_grpc_ports
@@ -69,7 +70,9 @@ def check_file(config: Path, as_json: bool) -> bool:
 
 async def probe(settings: Settings) -> list[Finding]:
     """Try everything that the settings name; nothing is left changed by it."""
-    findings = [probe_address("admin", settings.admin), probe_history(settings.history)]
+    findings = [probe_address("admin", settings.admin)]
+    if not _is_told(settings):
+        findings.append(probe_history(settings.history))
     if not settings.only_decides:
         listen = Address(settings.proxy.host, settings.proxy.port)
         findings.insert(0, probe_address("listen", listen))
@@ -79,15 +82,26 @@ async def probe(settings: Settings) -> list[Finding]:
         findings.append(probe_address("keda.listen", Address(settings.keda.host, settings.keda.port)))
     findings += probe_access(settings)
     findings += probe_grpc_ports(settings)
-    findings += await probe_leadership(settings.leadership)
+    clusters = await probe_clusters(settings)
+    findings += clusters.findings
+    if not clusters.lack(settings.leadership):
+        findings += await probe_leadership(settings.leadership)
     for pool in settings.pools.values():
-        findings += await _probe_pool(pool, settings.history)
+        findings += await _probe_pool(pool, settings.history, clusters)
     return findings
 
 
-async def _probe_pool(pool: PoolSettings, history: Path) -> list[Finding]:
-    findings = [] if pool.demand is None else [await probe_demand(pool, pool.demand)]
-    findings += await _probe_platform(pool, pool.platform)
+def _is_told(settings: Settings) -> bool:
+    """Whether a controller decides, so that no history is kept here."""
+    return all(isinstance(pool.platform, ToldOptions) for pool in settings.pools.values())
+
+
+async def _probe_pool(pool: PoolSettings, history: Path, clusters: Clusters) -> list[Finding]:
+    findings = []
+    if pool.demand is not None and not clusters.lack(pool.demand.place):
+        findings.append(await probe_demand(pool, pool.demand))
+    if not clusters.lack(pool.platform):
+        findings += await _probe_platform(pool, pool.platform)
     if not isinstance(pool.platform, ToldOptions):  # of which nobody knows how many slots there will be
         findings.append(probe_objective(pool, history))
     return findings

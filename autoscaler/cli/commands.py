@@ -164,7 +164,8 @@ def top(url: Url = _ADMIN_URL, pool: Pool = None) -> None:
     """Watch the running program live.
 
     Arrivals and their forecast, replicas, occupancy against the band, waits against the objective, and the
-    last decision. Ctrl-C leaves.
+    last decision. Ctrl-C leaves. Into a pipe or a file it prints one line for each pool and ends; exit code 1
+    if nobody answers.
     """
     from autoscaler.cli.top import watch_program  # noqa: PLC0415 - see the top of this file
 

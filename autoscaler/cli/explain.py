@@ -11,6 +11,8 @@ from autoscaler.dashboard.explain import sentences
 from autoscaler.errors import UsageError
 from autoscaler.telemetry.decision_codec import DecisionRecord, record_from_plain, record_to_plain
 from autoscaler.telemetry.history_reader import HistoryReader
+from autoscaler.telemetry.plain import decode
+from autoscaler.telemetry.status import Status
 
 LAST = 20
 """So many decisions are told if nobody says how many."""
@@ -37,7 +39,7 @@ def explain_decisions(source: Source, pool: str | None, last: int, as_json: bool
     elif records:
         typer.echo("\n".join(sentences(records)))
     else:
-        typer.echo(f"No decisions{f' of pool {pool}' if pool else ''} yet.")
+        typer.echo(_why_none(source, pool))
 
 
 def _records(source: Source, pool: str | None, last: int) -> list[DecisionRecord]:
@@ -50,6 +52,24 @@ def _records(source: Source, pool: str | None, last: int) -> list[DecisionRecord
         return [record_from_plain(plain) for plain in json.loads(answer)["decisions"]]
     except (ValueError, KeyError, TypeError) as error:
         raise not_ours(source.url) from error
+
+
+def _why_none(source: Source, pool: str | None) -> str:
+    if source.config is None and source.history is None and _decides_nothing(source.url, pool):
+        return (
+            f"The program at {source.url} decides nothing itself: its controller does. "
+            f"Ask that with --url: it is `admin` in the controller's configuration."
+        )
+    return f"No decisions{f' of pool {pool}' if pool else ''} yet."
+
+
+def _decides_nothing(url: str, pool: str | None) -> bool:
+    """Whether somebody else decides on all that was asked for, as of a sidecar."""
+    try:
+        status = decode(ask(url, "/api/status"), Status)
+    except ValueError as error:
+        raise not_ours(url) from error
+    return all(each.acts is None for each in status.pools if pool in (None, each.name))
 
 
 def _history_of(config: Path, pool: str | None) -> Path:

@@ -24,9 +24,25 @@ _LOOK_AGAIN, _LOOKS = 0.2, 25
 async def probe_demand(pool: PoolSettings, options: DemandOptions) -> Finding:
     """Look for those who measure, and ask each once."""
     subject = f"pools.{pool.name}.demand"
+    if unreadable := _unreadable_token(options):
+        return Finding(Level.PROBLEM, f"{subject}.token_file", unreadable)
     if isinstance(options.place, PrometheusDemand):
         return await _probe_prometheus(pool.name, options, options.place, subject)
     return await _probe_doors(pool.name, options, options.place, subject)
+
+
+def _unreadable_token(options: DemandOptions) -> str:
+    """Say why the file of the token cannot be read; nothing if it can, or there shall be none."""
+    place = options.place
+    path = place.token_file if isinstance(place, PrometheusDemand) else options.reader.token_file
+    if path is None:
+        return ""
+    try:
+        token = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        return f"the token file {path} cannot be read: {why.lower()}"
+    return "" if token else f"the token file {path} is empty; write the token into it"
 
 
 async def _probe_doors(pool: str, options: DemandOptions, place: DoorPlaces, subject: str) -> Finding:

@@ -159,6 +159,11 @@ def disagreements_in_words(pool: PoolStatus) -> Text:
     return words.append(f", and {count(more, 'more server')}", BAD) if more else words
 
 
+def no_decision_in_words(pool: PoolStatus) -> str:
+    """Say why there is no decision: there will be one, or somebody else decides."""
+    return "no decision yet" if pool.acts is not None else "decides nothing itself; ask its controller"
+
+
 def facts(pool: PoolStatus) -> list[str]:
     """Tell a pool in short facts, the most important first and the last decision last."""
     name, wait = wait_that_counts(pool)
@@ -178,5 +183,5 @@ def facts(pool: PoolStatus) -> list[str]:
         *([f"{count(quarantined, 'signal')} not used"] if quarantined else []),
         *([words.plain] if (words := substitutions_in_words(pool)) else []),
         *([] if math.isnan(pool.tokens.rate_out) else [f"tokens {rate(pool.tokens.rate_out)}"]),
-        "no decision yet" if pool.last_decision is None else pool.last_decision.sentence,
+        no_decision_in_words(pool) if pool.last_decision is None else pool.last_decision.sentence,
     ]

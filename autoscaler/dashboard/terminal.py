@@ -35,6 +35,7 @@ from autoscaler.dashboard.pool_words import (
     disagreements_in_words,
     facts,
     gpus_in_words,
+    no_decision_in_words,
     objective_in_words,
     occupancy_in_words,
     queue_in_words,
@@ -72,10 +73,11 @@ def view(history: Sequence[Status], pool: str | None = None, note: str = "") -> 
     return _Page(history, pool, note)
 
 
-def plain_lines(status: Status) -> list[str]:
-    """Tell the state of each pool in one line, for a log or a terminal without a screen."""
+def plain_lines(status: Status, only: str | None = None) -> list[str]:
+    """Tell the state of each pool, or of `only` that one, in one line, for a log or a pipe."""
     clock = _clock(status.wall_time)
-    return [f"{clock} {pool.name}  {'  '.join(facts(pool))}" for pool in status.pools]
+    shown = [pool for pool in status.pools if only in (None, pool.name)]
+    return [f"{clock} {pool.name}  {'  '.join(facts(pool))}" for pool in shown]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,7 @@ def _bars(history: Sequence[Status], pool: PoolStatus, width: int) -> Renderable
 def _decision(pool: PoolStatus, console: Console, width: int) -> RenderableType:
     """Frame the last decision; the frame has the same height for all but the longest sentences."""
     if pool.last_decision is None:
-        words, when = Text("none yet", QUIET), ""
+        words, when = Text(no_decision_in_words(pool), QUIET), ""
     else:
         words, when = Text(pool.last_decision.sentence), f" at {_clock(pool.last_decision.wall_time)}"
     rows = max(3 if width < 110 else 2, len(words.wrap(console, width - 4)))

@@ -1,13 +1,11 @@
 """Watching a running program: asks `/api/status` every second and shows what it says.
 
-On a terminal this is the live view; elsewhere (a pipe, a log) one plain line per pool every few seconds.
-A program that does not answer is waited for, and the view says so.
+A program that does not answer any more is waited for, and the view says so.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
-from datetime import datetime
+from collections.abc import AsyncIterator
 
 import aiohttp
 from rich.console import Console
@@ -15,15 +13,13 @@ from rich.live import Live
 from rich.text import Text
 
 from autoscaler.dashboard.past import SPANS
-from autoscaler.dashboard.terminal import plain_lines, view
+from autoscaler.dashboard.terminal import view
 from autoscaler.no_answer import why_no_answer
 from autoscaler.telemetry.plain import decode
 from autoscaler.telemetry.status import Status
 
 _INTERVAL = 1.0
 """Between two questions [s]."""
-_PLAIN_INTERVAL = 5.0
-"""Between two plain lines [s]."""
 _TIMEOUT = aiohttp.ClientTimeout(total=5.0)
 _HISTORY_MAX = int(SPANS[-1] / _INTERVAL) + 60
 """Statuses kept: the longest past that is drawn, and the forecasts that were made for its beginning."""
@@ -40,29 +36,23 @@ async def watch(url: str, console: Console, pool: str | None = None, note: str =
     url : str
         Such as ``http://127.0.0.1:8082``.
     console : rich.console.Console
-        Where to; if it is no terminal, plain lines are printed.
+        The terminal.
     pool : str, optional
         The pool to show in full; the first if not given.
     note : str
         One line of words for the head of the view.
     """
     async with aiohttp.ClientSession(timeout=_TIMEOUT) as session:
-        answers = _answers(session, url.rstrip("/"), _INTERVAL if console.is_terminal else _PLAIN_INTERVAL)
-        if console.is_terminal:
-            await _show_live(answers, console, pool, note)
-        else:
-            await _print_lines(
-                answers, lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True)
-            )
+        await _show_live(_answers(session, url.rstrip("/")), console, pool, note)
 
 
-async def _answers(session: aiohttp.ClientSession, url: str, interval: float) -> AsyncIterator[Answer]:
-    """Ask again and again, `interval` [s] apart whatever an answer takes."""
+async def _answers(session: aiohttp.ClientSession, url: str) -> AsyncIterator[Answer]:
+    """Ask again and again, evenly, whatever an answer takes."""
     loop = asyncio.get_running_loop()
     due = loop.time()
     while True:
         yield await _ask(session, url)
-        due = max(due + interval, loop.time())
+        due = max(due + _INTERVAL, loop.time())
         await asyncio.sleep(due - loop.time())
 
 
@@ -94,12 +84,3 @@ async def _show_live(answers: AsyncIterator[Answer], console: Console, pool: str
             trouble = answer if isinstance(answer, str) else ""
             page = view(tuple(history), pool, trouble or note) if history else Text(trouble)
             live.update(page, refresh=True)
-
-
-async def _print_lines(answers: AsyncIterator[Answer], write: Callable[[str], None]) -> None:
-    async for answer in answers:
-        if isinstance(answer, Status):
-            for line in plain_lines(answer):
-                write(line)
-        else:
-            write(f"{datetime.now():%H:%M:%S} {answer}")

@@ -21,9 +21,11 @@ def duration(seconds: float) -> str:
 
 
 def rate(per_second: float) -> str:
-    """Say a rate: "0.012/s", "8.25/s", "1200/s"."""
+    """Say a rate: "<0.01/s", "0.012/s", "8.25/s", "1200/s"."""
     if math.isnan(per_second):
         return UNKNOWN
+    if 0.0 < per_second < 0.01:
+        return "<0.01/s"
     return f"{per_second:.0f}/s" if per_second >= 100 else f"{per_second:.3g}/s"
 
 

@@ -218,14 +218,25 @@ _BINDING_IN_WORDS = {
 }
 
 
+def _reason_in_words(decision: Decision) -> str:
+    if not decision.desired and decision.reason in (Reason.WITHIN_BAND, Reason.SERVICE_TIME_UNKNOWN):
+        return "nobody asks; it sleeps"
+    return _REASON_IN_WORDS[decision.reason]
+
+
+def _rounded(number: float) -> str:
+    """Say a rate or a load; what is next to nothing without its digits."""
+    return "<0.01" if 0.0 < number < 0.01 else f"{number:.3g}"
+
+
 def _because(decision: Decision) -> str:
     """Put the reason, the numbers and the binding constraint into one sentence."""
-    numbers, parts = decision.numbers, [_REASON_IN_WORDS[decision.reason]]
+    numbers, parts = decision.numbers, [_reason_in_words(decision)]
     if numbers.offered_load == numbers.offered_load:  # not NaN
         parts.append(
-            f"{numbers.forecast_rate:.3g}/s expected in {numbers.lead_time:.3g} s "
-            f"(now {numbers.arrival_rate:.3g}/s) x {numbers.service_time_mean:.3g} s "
-            f"= {numbers.offered_load:.3g} erlangs"
+            f"{_rounded(numbers.forecast_rate)}/s expected in {numbers.lead_time:.3g} s "
+            f"(now {_rounded(numbers.arrival_rate)}/s) x {numbers.service_time_mean:.3g} s "
+            f"= {_rounded(numbers.offered_load)} erlangs"
         )
         parts.append(
             f"the band asks {_slots(numbers.servers_for_band)}, the wait {numbers.servers_for_wait}"
@@ -263,7 +274,7 @@ def _beyond_sizes(decision: Decision) -> list[str]:
     if numbers.substituted_share > 0:
         parts.append(f"another pool stands in for {numbers.substituted_share:.0%} of the demand")
     if not isnan(numbers.standing_in_rate):
-        parts.append(f"it stands in for {numbers.standing_in_rate:.3g}/s of pools that are short")
+        parts.append(f"it stands in for {_rounded(numbers.standing_in_rate)}/s of pools that are short")
     if numbers.asked_elsewhere is not None:
         fate = "" if decision.desired == numbers.asked_elsewhere else ", which is not left so"
         parts.append(

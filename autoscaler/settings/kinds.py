@@ -12,6 +12,11 @@ from autoscaler.settings.document import Document, KeyPath, shown
 from autoscaler.settings.section import Section, adapter_of, sections_in, written_below
 from autoscaler.settings.values import closest, did_you_mean
 
+_OTHER_NAMES = dict.fromkeys(
+    ("vllm", "sglang", "tgi", "llama.cpp", "llamacpp", "ollama", "lmdeploy"), "openai"
+)
+"""Kinds by what people call them: these programs all speak as OpenAI's does."""
+
 
 def settle_kinds(root: type[Section], document: Document) -> None:
     """Add kinds that are missing or wrong to the problems, and write those that were meant in their place."""
@@ -30,10 +35,11 @@ def _settle(path: KeyPath, kinds: dict[str, type[Section]], document: Document) 
     if usual and "kind" not in written and written.keys() <= kinds[usual].model_fields.keys():
         written["kind"] = usual
         return
-    meant = closest(given, kinds) or _only_one_with(written.keys() - {"kind"}, kinds)
+    named = _other_name(given, kinds) or closest(given, kinds)
+    meant = named or _only_one_with(written.keys() - {"kind"}, kinds)
     if kind_path not in document.unreadable:
         fault = "missing" if given is None else f"got {shown(given)}"
-        remedy = did_you_mean(given, kinds) or (f"write kind: {meant}" if meant else "")
+        remedy = f"did you mean {named}?" if named else f"write kind: {meant}" if meant else ""
         document.note(kind_path, fault, " or ".join(kinds), remedy)
         document.unreadable.append(kind_path)
     if meant:
@@ -46,6 +52,12 @@ def _settle(path: KeyPath, kinds: dict[str, type[Section]], document: Document) 
 def _usual(kinds: dict[str, type[Section]]) -> str:
     """Return the kind that a section is of unless it says another; nothing if it must say."""
     return next((kind for kind, each in kinds.items() if not each.model_fields["kind"].is_required()), "")
+
+
+def _other_name(given: object, kinds: dict[str, type[Section]]) -> str:
+    """Return the kind that `given` is another name of; nothing if it is of none."""
+    kind = _OTHER_NAMES.get(str(given).lower(), "")
+    return kind if kind in kinds else ""
 
 
 def _only_one_with(keys: set[str], kinds: dict[str, type[Section]]) -> str:

@@ -92,7 +92,9 @@ async def test_f15_a_program_killed_at_peak_is_followed_by_one_that_adopts_its_f
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGHUP])
 async def test_a_drain_ends_what_is_in_flight_and_refuses_what_is_new(program, how):
-    running = await program(service_time=1.0).start()
+    running = program(service_time=1.0)
+    running.log_level = "info"
+    await running.start()
     async with aiohttp.ClientSession() as session:
         sent = [asyncio.create_task(post(session, running.url)) for _ in range(2)]
         await running.until(lambda pool: pool["slots"]["busy"] == 1 and pool["queue_depth"] == 1)
@@ -100,6 +102,7 @@ async def test_a_drain_ends_what_is_in_flight_and_refuses_what_is_new(program, h
         assert await asyncio.gather(*sent) == [200, 200]
         assert await ended == 0
     assert running.replicas() == []
+    assert "drained; ending the replicas" in running.complaint()
 
 
 async def test_a_second_instance_on_the_same_history_refuses_and_disturbs_nothing(program):

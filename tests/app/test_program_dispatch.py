@@ -180,3 +180,17 @@ async def test_f11_while_the_pool_sleeps_the_hasty_are_told_and_the_patient_are_
         assert await running.end() == 0
     finally:
         running.sweep()
+
+
+async def test_servers_of_others_are_shown_before_the_first_decision_and_left_as_they_are(programs):
+    async with Upstream(Model(b"ok")) as server:
+        running = programs(server)
+        running.log_level = "info"
+        text = running.config.read_text()
+        running.config.write_text(text.replace("control_interval: 1s", "control_interval: 1m"))
+        await running.start()
+        pool = (await running.get("/api/status"))["pools"][0]
+        assert pool["last_decision"] is None
+        assert (pool["replicas"]["ready"], pool["replicas"]["desired"]) == (1, 1)
+        assert await running.end() == 0
+    assert "drained; the fleet stays as it is" in running.complaint()

@@ -194,3 +194,15 @@ async def test_kills_at_the_peak_change_nothing_and_lose_nothing(processes, tmp_
         assert load.answers and set(load.answers) == {200}
         assert await second.end() == 0
         assert await doors[0].end() == 0
+
+
+async def test_trouble_has_its_age_from_when_it_began_and_not_from_when_somebody_asks(processes):
+    pool = {
+        "demand": {"kind": "list", "urls": ["http://127.0.0.1:1"], "interval": "250ms"},
+        "platform": {"kind": "keda", "urls": ["http://127.0.0.1:1"]},
+    }
+    controller = processes("controller", "alone", keda={"listen": "127.0.0.1:0"}, pools={"chat": pool})
+    await controller.ready()
+    await asyncio.sleep(2.5)
+    (trouble,) = (await controller.get("/api/status"))["pools"][0]["troubles"]
+    assert trouble["age"] > 0.5

@@ -127,6 +127,14 @@ async def test_who_does_not_lead_decides_the_same_and_tells_nobody(a_pool):
     assert pool.not_ready == "pool chat: another controller answers to KEDA (another)"
 
 
+async def test_before_the_first_decision_the_status_shows_the_replicas_that_there_are(a_pool):
+    pool = a_pool(slots_per_replica=4, scaling={"replicas_min": 2})
+    pool.replicas.replica_ready(Replica("a", "http://10.0.0.5:8080", 4))
+    told = watched_status(pool, pool.clock.now())
+    assert (told.replicas.ready, told.replicas.desired, told.slots.total) == (1, 2, 4)
+    assert told.last_decision is None
+
+
 async def test_without_any_door_the_fleet_is_brought_to_its_least_and_left_there(a_pool):
     pool = a_pool(scaling={"replicas_min": 2})
     pool.clock.move_to(10.0)
@@ -213,3 +221,5 @@ async def test_the_status_says_which_sidecar_does_not_answer_and_why(a_pool):
         await pool.source.read(session)
     (told,) = watched_status(pool, pool.clock.now()).troubles
     assert (told.where, told.text) == ("http://127.0.0.1:1", "127.0.0.1:1: connection refused")
+    (told,) = watched_status(pool, pool.clock.now() - 0.001).troubles  # looked at after the time was read
+    assert told.age == 0.0

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from kubernetes_asyncio.config import kube_config
 
 from autoscaler.cli.check import probe
 from autoscaler.cli.findings import Level
@@ -14,6 +15,7 @@ from tests.fakes.program import free_port
 from tests.fakes.webhook_receiver import FakeReceiver
 
 PLATFORM = "pools.chat.platform"
+PROMETHEUS = {"kind": "prometheus", "url": "http://127.0.0.1:1"}
 
 
 @pytest.fixture(autouse=True)
@@ -21,12 +23,13 @@ def in_an_empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-async def found(platform, **top):
+async def found(platform, demand=None, **top):
+    pool = {"platform": platform} | ({} if demand is None else {"demand": demand})
     plain = {
         "listen": "127.0.0.1:0",
         "admin": "127.0.0.1:0",
         **top,
-        "pools": {"chat": {"platform": platform}},
+        "pools": {"chat": pool},
     }
     Path("f.yaml").write_text(yaml.safe_dump(plain))
     findings = await probe(load(Path("f.yaml"), {}))
@@ -94,6 +97,33 @@ async def test_kedas_listener_and_the_name_of_the_replicas_are_tried():
 
 async def test_a_cluster_that_is_not_there_is_a_problem():
     given = {"kind": "kubernetes", "name": "chat", "service": "chat", "kubeconfig": "absent"}
-    level, text = (await found(given))[f"{PLATFORM}.name"]
+    level, text = (await found(given))[f"{PLATFORM}.kubeconfig"]
     assert level is Level.PROBLEM
-    assert "absent cannot be used" in text
+    assert "absent cannot be used: no such file" in text
+
+
+async def test_one_missing_cluster_is_one_problem_whoever_needs_it(monkeypatch, tmp_path):
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "config"))
+    given = {"kind": "kubernetes", "name": "chat", "service": "chat"}
+    demand = {"kind": "kubernetes", "service": "chat"}
+    answer = await found(given, leadership={"lease": "chat"}, demand=demand)
+    problems = {subject: text for subject, (level, text) in answer.items() if level is not Level.OK}
+    assert list(problems) == [f"{PLATFORM}.kubeconfig"]
+    assert problems[f"{PLATFORM}.kubeconfig"].startswith("no cluster found: this is no pod")
+
+
+async def test_a_proxy_that_is_told_its_replicas_has_no_history():
+    assert "history" not in await found({"kind": "controller"})
+    assert "history" in await found({"kind": "static", "urls": ["http://127.0.0.1:1"]})
+
+
+@pytest.mark.parametrize("place", [{"kind": "list", "urls": ["http://127.0.0.1:1"]}, PROMETHEUS])
+async def test_a_token_that_is_not_there_is_a_problem_in_plain_words(place, tmp_path):
+    demand = {**place, "token_file": "absent"}
+    given = {"kind": "keda", "urls": ["http://127.0.0.1:1"]}
+    answer = await found(given, demand=demand)
+    level, text = answer["pools.chat.demand.token_file"]
+    assert level is Level.PROBLEM
+    assert text.endswith("absent cannot be read: no such file or directory")
+    assert "pools.chat.demand" not in answer

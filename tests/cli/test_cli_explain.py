@@ -82,6 +82,26 @@ async def test_the_running_program_tells_the_same_as_the_file(history, capsys):
         await runner.cleanup()
 
 
+@pytest.mark.parametrize(
+    ("acts", "said"),
+    [(None, "decides nothing itself: its controller does. Ask that with --url"), (True, "No decisions yet.")],
+)
+async def test_a_sidecar_says_who_decides_and_others_that_nothing_is_decided_yet(acts, said, capsys):
+    sources = AdminSources(
+        status=lambda: a_status(a_pool(acts=acts, last_decision=None)),
+        decisions=lambda pool, limit: [],
+        not_ready=list,
+        metrics=lambda accept: (b"", ""),
+    )
+    runner = await start_admin("127.0.0.1", 0, sources)
+    try:
+        source = Source(None, None, f"http://127.0.0.1:{runner.addresses[0][1]}")
+        await asyncio.to_thread(explain_decisions, source, None, 5, as_json=False)
+    finally:
+        await runner.cleanup()
+    assert said in capsys.readouterr().out
+
+
 def test_a_program_that_does_not_answer_is_named():
     with pytest.raises(UsageError, match=r"no answer from http://127\.0\.0\.1:1 .*Is the program running"):
         explain_decisions(Source(None, None, NOWHERE), None, 5, as_json=False)

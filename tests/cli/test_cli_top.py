@@ -1,14 +1,16 @@
 """`autoscaler top` gives up at once where there is nothing to watch, and waits for who may yet come."""
 
 import asyncio
+from functools import partial
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from rich.console import Console
 
 from autoscaler.cli import top
 from autoscaler.cli.top import watch_program
-from autoscaler.errors import UsageError
+from autoscaler.errors import AutoscalerError, UsageError
 from autoscaler.telemetry.plain import encode
 from tests.telemetry.status_examples import a_pool, a_status
 
@@ -45,7 +47,24 @@ async def test_a_pool_that_there_is_not_is_named_beside_those_that_there_are():
         await watched(web.Response(body=STATUS), pool="nope")
 
 
-async def test_who_does_not_answer_yet_is_waited_for(monkeypatch, capsys):
+async def test_into_a_pipe_one_answer_is_printed_and_it_ends(capsys):
+    await watched(web.Response(body=STATUS))
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in lines] == ["chat", "mail"]
+    assert "8.25/s (forecast 9.5/s)" in lines[0]
+    assert len(lines[0]) > 200  # not wrapped
+    await watched(web.Response(body=STATUS), pool="mail")
+    assert [line.split()[1] for line in capsys.readouterr().out.splitlines()] == ["mail"]
+
+
+def test_into_a_pipe_nobody_is_waited_for():
+    with pytest.raises(AutoscalerError, match=r"no answer from http://127\.0\.0\.1:1 ") as caught:
+        watch_program("http://127.0.0.1:1", None)
+    assert not isinstance(caught.value, UsageError)  # exit code 1
+
+
+async def test_on_a_terminal_who_does_not_answer_yet_is_waited_for(monkeypatch, capsys):
+    monkeypatch.setattr(top, "Console", partial(Console, force_terminal=True))
     monkeypatch.setattr(top, "_ASK_AGAIN", 0.01)
     shown = []
 

@@ -95,14 +95,21 @@ def test_of_what_is_not_known_the_page_says_nothing_wrong():
         waits=WaitsStatus(),
         last_decision=None,
         requests={},
+        acts=True,
     )
     text = page([a_status(fresh)])
     assert "nan" not in text
     assert "arrivals –" in text
     assert "– busy" in text
     assert "nobody came lately" in text
-    assert "none yet" in text
+    assert "no decision yet" in text
     assert "nobody waits" in text
+
+
+def test_a_program_that_decides_nothing_says_who_does():
+    beside = a_status(a_pool(last_decision=None, acts=None))
+    assert "decides nothing itself; ask its controller" in page([beside])
+    assert plain_lines(beside)[0].endswith("decides nothing itself; ask its controller")
 
 
 def test_failures_and_leaked_slots_are_told():

@@ -28,7 +28,14 @@ def test_a_length_of_time(seconds, words):
 
 @pytest.mark.parametrize(
     ("per_second", "words"),
-    [(0.0, "0/s"), (0.0123, "0.0123/s"), (8.254, "8.25/s"), (1234.5, "1234/s"), (NAN, "–")],
+    [
+        (0.0, "0/s"),
+        (4.86e-06, "<0.01/s"),
+        (0.0123, "0.0123/s"),
+        (8.254, "8.25/s"),
+        (1234.5, "1234/s"),
+        (NAN, "–"),
+    ],
 )
 def test_a_rate(per_second, words):
     assert rate(per_second) == words

@@ -71,6 +71,16 @@ def test_a_decision_tells_for_how_much_another_pool_stands_in_and_for_how_much_t
     assert "; it stands in for 2.1/s of pools that are short; " in spare
 
 
+def test_a_pool_that_sleeps_is_said_to_and_next_to_nothing_has_no_digits():
+    quiet = replace(NUMBERS, forecast_rate=4.86e-06, arrival_rate=0.0, offered_load=2.4e-06)
+    sentence = str(Hold(0, Reason.WITHIN_BAND, Binding.NONE, quiet))
+    assert sentence.startswith("Hold 0 replicas: nobody asks; it sleeps; <0.01/s expected in ")
+    assert "(now 0/s)" in sentence
+    assert "= <0.01 erlangs" in sentence
+    fresh = Hold(0, Reason.SERVICE_TIME_UNKNOWN, Binding.NONE)
+    assert str(fresh) == "Hold 0 replicas: nobody asks; it sleeps."
+
+
 def test_what_is_not_known_is_left_out_of_the_sentence():
     assert str(Hold(1, Reason.METRICS_LOST, Binding.NONE)) == (
         "Hold 1 replica: no measurement came, and what is not known is not changed."

@@ -42,6 +42,7 @@ class Program:
         self.folder = folder
         self.data, self.admin = free_port(), free_port()
         self.process: subprocess.Popen[bytes] | None = None
+        self.log_level = "warning"
         self.said = folder / f"said-{self.data}.txt"
         self.config = folder / "config.yaml"
         served = command or [*MODEL_SERVER, "--service-time", str(service_time)]
@@ -71,7 +72,7 @@ class Program:
             "-c",
             str(self.config),
             "--log-level",
-            "warning",
+            self.log_level,
         ]
         with self.said.open("wb") as said:
             self.process = subprocess.Popen(command, cwd=ROOT, stderr=said)

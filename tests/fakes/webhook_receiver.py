@@ -24,6 +24,7 @@ class FakeReceiver:
         self.answers: list[Any] = []
         self.said: bytes | None = None
         self.fleet: dict[str, Any] | None = None
+        self.fleet_status = 503
         self.attempts: list[dict[str, Any]] = []
         self.applied: list[int] = []
         self.at_once_max = 0
@@ -103,4 +104,4 @@ class FakeReceiver:
         return right in request.headers.get("Webhook-Signature", "").split()
 
     async def _fleet(self, request: web.Request) -> web.Response:
-        return web.Response(status=503) if self.fleet is None else web.json_response(self.fleet)
+        return web.Response(status=self.fleet_status) if self.fleet is None else web.json_response(self.fleet)

@@ -84,6 +84,7 @@ async def load_access(kubeconfig: Path | None = None, context: str | None = None
             )
             namespace = (SERVICE_ACCOUNT / "namespace").read_text("utf-8").strip()
         else:
+            _look_for(kubeconfig, config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION)
             file = None if kubeconfig is None else str(kubeconfig)
             async with asyncio.timeout(_PLUGIN_MAX):
                 loader = await config.load_kube_config(
@@ -94,10 +95,26 @@ async def load_access(kubeconfig: Path | None = None, context: str | None = None
                 )
             namespace = (loader.current_context or {}).get("context", {}).get("namespace") or "default"
         return _access(settings, namespace)
+    except PlatformUnavailable:
+        raise
     except Exception as error:  # a file may be half written, and hold anything; the library lets all through
         where = kubeconfig or "the kubeconfig or the service account of this pod"
         why = " ".join(_words(error).split())
         raise PlatformUnavailable(f"{where} cannot be used: {why}; set kubeconfig, or mend it") from error
+
+
+def _look_for(kubeconfig: Path | None, usual: str) -> None:
+    """Raise PlatformUnavailable if neither this file nor, if it is None, one of the `usual` ones is there."""
+    if kubeconfig is not None:
+        if not kubeconfig.exists():
+            raise PlatformUnavailable(
+                f"{kubeconfig} cannot be used: no such file; set kubeconfig, or mend it"
+            )
+    elif not any(Path(each).expanduser().exists() for each in usual.split(os.pathsep) if each):
+        raise PlatformUnavailable(
+            f"no cluster found: this is no pod, and there is no {usual}; "
+            "set KUBECONFIG, or kubeconfig in the configuration, or run in a pod"
+        )
 
 
 def _let_plugins_end(library: Any) -> None:

@@ -5,6 +5,7 @@ remedy; `complaints` makes a line of it.
 """
 
 import difflib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 NOT_ALLOWED = "not_allowed"
 """Type of the errors raised here."""
+_CLOSE = 0.6
+"""Two names of which so much is the same are close [1]."""
 
 
 def not_allowed(allowed: str, remedy: str = "", secret: bool = False) -> PydanticCustomError:
@@ -32,8 +35,21 @@ def did_you_mean(given: object, known: Iterable[str]) -> str:
 
 
 def closest(given: object, known: Iterable[str]) -> str:
-    """Return the one of `known` that is close to `given`; nothing if none is."""
-    return next(iter(difflib.get_close_matches(str(given), list(known), n=1)), "")
+    """Return the one of `known` that is close to `given`, in whatever order its words are; or nothing."""
+    alike, nearest = max(((_likeness(str(given), each), each) for each in known), default=(0.0, ""))
+    return nearest if alike >= _CLOSE else ""
+
+
+def _likeness(given: str, known: str) -> float:
+    """Return how much of both is the same [1]."""
+    pairs = ((known, given), (_words(known), _words(given)))
+    return max(difflib.SequenceMatcher(None, *pair).ratio() for pair in pairs)
+
+
+def _words(name: str) -> str:
+    """Put the words of a name in order: `maxReplicas` and `replicas_max` are the same."""
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    return "_".join(sorted(re.split(r"[-_ .]+", apart)))
 
 
 def parsed(parse: Any, given: Any, form: str, remedy: str = "") -> Any:

@@ -164,7 +164,8 @@ class DoorReader:
         try:
             return {"Authorization": f"Bearer {path.read_text('utf-8').strip()}"}
         except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(f"token_file {path} cannot be read: {error}") from error
+            why = getattr(error, "strerror", None) or str(error)
+            raise ValueError(f"token_file {path} cannot be read: {why.lower()}") from error
 
     def _note(self, address: str, trouble: str) -> None:
         """Say that a door does not answer, or does again, once."""
