@@ -1,4 +1,4 @@
-"""Two proxies before a real Triton server that a controller tells them of: HTTP and gRPC, by its own client."""
+"""Two proxies before a real Triton server that a controller tells them of; asked by its own client."""
 
 import asyncio
 

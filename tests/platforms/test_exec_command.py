@@ -132,7 +132,9 @@ async def test_what_fails_again_and_again_is_not_counted_on_until_it_succeeds(cl
     broken = cluster.folder / "broken"
     broken.touch()
     platform = await running(
-        cluster.script(f"test ! -e {shlex.quote(str(broken))} || exit 3;"), status=None, listed={"urls": (A, B)}
+        cluster.script(f"test ! -e {shlex.quote(str(broken))} || exit 3;"),
+        status=None,
+        listed={"urls": (A, B)},
     )
     await platform.scale_to(4)
     assert (await platform.fleet()).starting == 2
