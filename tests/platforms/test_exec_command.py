@@ -158,6 +158,7 @@ async def test_after_a_change_the_status_is_asked_sooner(cluster, running, monke
     async with asyncio.timeout(20):
         while (await platform.fleet()).starting != 7:
             await asyncio.sleep(0.002)
+    assert cluster.scaled == [2]
 
 
 async def test_exit_code_75_asks_for_another_time(cluster, running):

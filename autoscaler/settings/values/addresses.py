@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from autoscaler import units
 from autoscaler.settings.grpc_port import GrpcPort
@@ -57,14 +57,10 @@ class Url(Kind):
     def read(self, given: Any) -> str:
         if not isinstance(given, str):
             raise not_allowed(self.allowed)
-        try:
-            parts = urlsplit(given)
-            usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-        except ValueError:  # a port that is none, brackets that do not close
-            usable = False
-        if usable and parts.username is not None:
+        parts = _web_parts(given)
+        if parts is not None and parts.username is not None:
             raise not_allowed(self.allowed, "remove user and password; URLs are shown", secret=True)
-        if not usable or parts.query or parts.fragment or re.search(r"\s", given):
+        if parts is None or parts.query or parts.fragment or re.search(r"\s", given):
             remedy = f"did you mean http://{given}?" if re.fullmatch(r"[\w.-]+:\d+(/.*)?", given) else ""
             raise not_allowed(self.allowed, remedy)
         return given.rstrip("/")
@@ -77,13 +73,17 @@ class WebAddress(Kind):
     allowed = "a URL such as https://scaler.example.org/scale"
 
     def read(self, given: Any) -> str:
-        if not isinstance(given, str):
+        parts = _web_parts(given) if isinstance(given, str) else None
+        if parts is None or parts.fragment or re.search(r"\s", given):
             raise not_allowed(self.allowed)
-        try:
-            parts = urlsplit(given)
-            usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-        except ValueError:  # a port that is none, brackets that do not close
-            usable = False
-        if not usable or parts.fragment or re.search(r"\s", given):
-            raise not_allowed(self.allowed)
-        return given
+        return str(given)
+
+
+def _web_parts(given: str) -> SplitResult | None:
+    """Return the parts of a URL that a client could ask; None if it is none."""
+    try:
+        parts = urlsplit(given)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is none, brackets that do not close
+        return None
+    return parts if usable else None
