@@ -18,7 +18,8 @@ log = structlog.get_logger(__name__)
 INTERVAL = 2.0
 """Time between two looks [s]."""
 
-_Signature = tuple[tuple[int, int, int] | None, ...]
+Signature = tuple[tuple[int, int, int] | None, ...]
+"""Tells one state of files from another."""
 
 
 class WatchedFiles:
@@ -63,7 +64,7 @@ async def look_now_and_then(watched: Sequence[WatchedFiles], interval: float = I
             files.look()
 
 
-def signature(paths: Iterable[Path]) -> _Signature:
+def signature(paths: Iterable[Path]) -> Signature:
     """Return what tells one state of the files from another."""
     return tuple(map(_signature, paths))
 

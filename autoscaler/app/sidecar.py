@@ -86,7 +86,8 @@ class _Sidecar:
             await self._start_data(undo, gate)
             if (path := self._options.tenants.keys_file) is not None:
                 names = [pool.name for pool in self._pools]
-                following = asyncio.create_task(follow_tenants(path, names, gate), name="tenants")
+                follows = follow_tenants(path, names, gate, self._options.book_seen)
+                following = asyncio.create_task(follows, name="tenants")
                 undo.callback(following.cancel)
             await self._start_admin(undo)
             await self._serve(undo, stop)

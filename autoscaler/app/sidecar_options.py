@@ -23,6 +23,7 @@ from autoscaler.proxy.tenants.options import TenantOptions
 from autoscaler.sharing.told_fleet import ToldOptions
 from autoscaler.tls import ServerTls
 from autoscaler.units import Address
+from autoscaler.watched_files import Signature
 
 
 class ClosableServer(ModelServer, Protocol):
@@ -66,5 +67,7 @@ class SidecarOptions:
     admin: Address
     book: TenantBook = field(default_factory=TenantBook)
     """Who is in the file of tenants; nobody, if there is none."""
+    book_seen: Signature = ()
+    """State of that file as it was read."""
     admin_token_file: Path | None = None
     admin_tls: ServerTls | None = None

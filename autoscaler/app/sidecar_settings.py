@@ -7,6 +7,7 @@ from autoscaler.settings import PoolSettings, Settings
 from autoscaler.settings.model_server import server_maker
 from autoscaler.settings.tenants_file import load_tenants
 from autoscaler.sharing.told_fleet import ToldOptions
+from autoscaler.watched_files import signature
 
 
 def sidecar_options(settings: Settings) -> SidecarOptions:
@@ -20,6 +21,7 @@ def sidecar_options(settings: Settings) -> SidecarOptions:
         If the file of tenants cannot be used.
     """
     keys_file = settings.tenants.keys_file
+    seen = signature([] if keys_file is None else [keys_file])  # before it is read
     return SidecarOptions(
         proxy=settings.proxy,
         grpc=settings.grpc,
@@ -27,6 +29,7 @@ def sidecar_options(settings: Settings) -> SidecarOptions:
         pools=tuple(_pool(pool) for pool in settings.pools.values()),
         admin=settings.admin,
         book=TenantBook() if keys_file is None else load_tenants(keys_file, frozenset(settings.pools)),
+        book_seen=seen,
         admin_token_file=settings.admin_access.token_file,
         admin_tls=settings.admin_access.tls,
     )

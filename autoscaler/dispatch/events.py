@@ -117,7 +117,7 @@ class ReplicaReady:
 
     replica_id: str
     slots: int
-    """0, where other programs have all of them for now."""
+    """0 while other programs have all of them."""
     calls_max: int | None = None
     """Calls it takes at a time, if one call may serve several requests; then each slot is for a row of one.
     None: each slot takes a call, and requests are never merged."""

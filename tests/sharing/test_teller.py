@@ -140,6 +140,16 @@ class World:
     def wake(self) -> None:
         self.woken += 1
 
+    async def comes_late(self, order: asyncio.Event, first: Proxy, second: Proxy) -> None:
+        """Let an order to `first`, which uses what it has, come in when the rest has gone to `second`."""
+        first.path.busy, first.path.waiting = first.shares(), 0
+        second.path.waiting = 16 - sum(first.shares().values())
+        await self.look()
+        order.set()
+        await asyncio.sleep(0.05)
+        assert sum(self.totals()) == 16
+        self.check()
+
     def check(self) -> None:
         for replica_id, replica in (self.replicas or {}).items():
             held = [
@@ -284,16 +294,7 @@ class TestWhoIsSilent:
         first, second, _ = world.proxies
         first.path.waiting, late = 50, first.take_orders_late()
         await world.look()  # nobody answers: was it taken in?
-        first.path.busy, first.path.waiting, second.path.waiting = (
-            first.shares(),
-            0,
-            16 - sum(first.shares().values()),
-        )
-        await world.look()
-        late.set()
-        await asyncio.sleep(0.05)
-        assert sum(world.totals()) == 16
-        world.check()
+        await world.comes_late(late, first, second)
 
     async def test_one_that_was_killed_gives_its_slots_back_when_connections_are_refused(self, world):
         await world.look(2)
@@ -385,16 +386,7 @@ class TestWhoLeads:
         await world.look()  # the others have given up slots that the first has not heard of
         await world.session.close()
         world.begin()
-        first.path.busy, first.path.waiting, second.path.waiting = (
-            first.shares(),
-            0,
-            16 - sum(first.shares().values()),
-        )
-        await world.look()
-        late.set()
-        await asyncio.sleep(0.05)
-        assert sum(world.totals()) == 16
-        world.check()
+        await world.comes_late(late, first, second)
 
     async def test_what_runs_on_a_replica_that_was_away_counts_when_it_is_back(self, world):
         await world.look(2)
