@@ -157,6 +157,18 @@ async def test_who_stands_by_tells_nothing_more_and_the_newest_when_it_is_asked_
         assert len(platform._outbox) == 0
 
 
+async def test_who_stands_by_forgets_that_it_was_declined(start):
+    async with FakeReceiver() as receiver:
+        receiver.answers = [400]
+        platform = await start(receiver)
+        await platform.scale_to(7)
+        async with asyncio.timeout(20):
+            while not (await platform.fleet()).overdue:
+                await asyncio.sleep(0.002)
+        platform.stand_by()
+        assert (await platform.fleet()).overdue == 0
+
+
 async def test_what_is_declined_again_and_again_is_told_once(start, capsys):
     async with FakeReceiver() as receiver:
         receiver.answers = [400] * 3

@@ -119,6 +119,7 @@ class Webhook:
             log.info("undelivered events are given up", pool=self._options.pool, count=len(self._outbox))
         self._outbox.clear()
         self._newest = None
+        self._fleet.refused(is_so=False)
 
     async def stop(self) -> None:
         """End the telling and the watching; what is undelivered is kept for the next start."""
