@@ -131,6 +131,17 @@ class StandsBy(Protocol):
 
 
 @runtime_checkable
+class LooksAnew(Protocol):
+    """A platform whose `fleet` is what it was told some time ago, or what was asked for through it."""
+
+    async def look_anew(self) -> None:
+        """Have `fleet` say what there is now: others may have asked for replicas till this moment.
+
+        Raises PlatformUnavailable if nobody tells.
+        """
+
+
+@runtime_checkable
 class ListsReplicas(Protocol):
     """A platform that knows which replicas there are, also of those that do not answer."""
 

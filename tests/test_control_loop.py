@@ -1,7 +1,8 @@
 """The driver of the control path: asks, tells, and goes on when something outside fails."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -289,39 +290,134 @@ async def test_f15_one_of_two_acts_and_the_other_decides_the_same():
     assert world.platform.asked[asked:] == [world.platform.asked[asked - 1]]
 
 
-async def test_who_comes_to_lead_between_two_ticks_carries_out_at_once_what_it_decided_last(monkeypatch):
+@asynccontextmanager
+async def between_two_ticks(world: World, monkeypatch) -> AsyncIterator[None]:
+    """Run the loop long before its next tick, so that all that happens inside is what the lead brings."""
     monkeypatch.setattr(control_loop, "_LEAD_LOOK", 0.005)
-    lead = Lead(False)
-    world = await started(leadership=lead)
-    await world.tick(2)
     world.clock.now = asyncio.get_running_loop().time  # type: ignore[method-assign]
     world.loop._options = ControlOptions(interval=60.0)
     running = asyncio.create_task(world.loop.run())
     await asyncio.sleep(0.05)
     assert world.platform.asked == []
-    lead.is_leader = True
+    yield
     await asyncio.sleep(0.1)
-    assert world.platform.asked == [world.loop.state.decision.desired]
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
 
 
+async def test_who_comes_to_lead_between_two_ticks_orders_at_once_what_it_decided_last(monkeypatch):
+    lead = Lead(False)
+    world = await started(leadership=lead)
+    await world.tick(2)
+    async with between_two_ticks(world, monkeypatch):
+        lead.is_leader = True
+    assert world.platform.asked == [world.loop.state.decision.desired]
+
+
 async def test_who_comes_to_lead_carries_out_nothing_that_it_decided_on_a_fleet_of_before(monkeypatch):
-    monkeypatch.setattr(control_loop, "_LEAD_LOOK", 0.005)
     lead = Lead(False)
     world = await started(leadership=lead)
     await world.tick(2)
     world.platform.is_unavailable = True  # as it is for the one that leads, who gives up the lead
     await world.tick(1)
-    world.clock.now = asyncio.get_running_loop().time  # type: ignore[method-assign]
-    world.loop._options = ControlOptions(interval=60.0)
-    running = asyncio.create_task(world.loop.run())
-    await asyncio.sleep(0.05)
-    lead.is_leader, world.platform.is_unavailable = True, False
-    await asyncio.sleep(0.1)
+    async with between_two_ticks(world, monkeypatch):
+        lead.is_leader, world.platform.is_unavailable = True, False
     assert world.platform.asked == []
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_who_comes_to_lead_takes_back_nothing_that_was_ordered_since_it_decided(monkeypatch):
+    lead = Lead(False)
+    world = await started(leadership=lead)
+    await world.tick(2)
+    decided = world.loop.state.decision
+    assert decided.desired > decided.current
+    async with between_two_ticks(world, monkeypatch):
+        await world.platform.scale_to(decided.desired + 1)  # by whoever leads, and is gone thereupon
+        lead.is_leader = True
+    assert world.platform.asked == [decided.desired + 1]
+
+
+async def test_who_comes_to_lead_with_nothing_to_order_waits_for_its_next_decision(monkeypatch):
+    lead = Lead(False)
+    world = await started(leadership=lead, ready=16)  # what 2 requests a second of 5 s need
+    await world.tick(2)
+    assert isinstance(world.loop.state.decision, Hold)
+    async with between_two_ticks(world, monkeypatch):
+        lead.is_leader = True
+    assert world.platform.asked == []
+
+
+class SeenLate(InMemoryPlatform):
+    """Says what there was when it looked last; `looks` [1] so often it did."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.looks, self._as_seen = 0, None
+
+    async def look_anew(self) -> None:
+        self._as_seen, self.looks = await super().fleet(), self.looks + 1
+
+    async def fleet(self) -> Fleet:
+        if self._as_seen is None:
+            self._as_seen = await super().fleet()
+        return self._as_seen
+
+
+class TestLookingAnew:
+    """A platform that says what it was told some time ago."""
+
+    @pytest.fixture
+    async def standby(self):
+        world = await started(leadership=Lead(False))
+        seen_late = SeenLate(world.clock, cold_start=20.0, ready=2)
+        await seen_late.start(FakeReplicaListener())
+        world.platform = world.loop._actuation._platform = seen_late
+        await world.tick(3)
+        return world
+
+    async def test_who_stands_by_does_not_and_who_leads_does_once(self, standby):
+        assert standby.platform.looks == 0
+        standby.loop._actuation._leadership.is_leader = True
+        await standby.tick(5)
+        assert standby.platform.looks == 1
+        standby.loop._actuation._leadership.is_leader = False
+        await standby.tick(2)
+        standby.loop._actuation._leadership.is_leader = True
+        await standby.tick(2)
+        assert standby.platform.looks == 2
+
+    async def test_who_comes_to_lead_sees_what_was_ordered_just_before(self, standby):
+        await standby.platform.scale_to(15)
+        standby.platform.asked.clear()
+        standby.loop._actuation._leadership.is_leader = True
+        await standby.tick()
+        assert standby.loop.state.fleet.ordered == 15
+        assert min(standby.platform.asked) >= 15
+
+    async def test_nothing_is_told_before_a_look_has_succeeded(self, standby):
+        standby.loop._actuation._leadership.is_leader = True
+        standby.platform.is_unavailable = True
+        await standby.tick(3)
+        assert standby.platform.asked == []
+        assert standby.loop.trouble is not None
+        standby.platform.is_unavailable = False
+        await standby.tick()
+        assert len(standby.platform.asked) == 1
+
+    async def test_a_lead_that_comes_during_a_look_waits_for_the_next(self, standby):
+        lead, look = standby.loop._actuation._leadership, standby.platform.fleet
+
+        async def comes_to_lead_meanwhile() -> Fleet:
+            fleet = await look()
+            lead.is_leader = True
+            return fleet
+
+        standby.platform.fleet = comes_to_lead_meanwhile
+        await standby.tick()
+        assert standby.platform.asked == []
+        await standby.tick()
+        assert len(standby.platform.asked) == 1
+        assert standby.platform.looks == 1
 
 
 async def test_f6_what_does_not_come_is_said_once_and_not_ordered_for_ever(capsys):

@@ -7,7 +7,7 @@ from statistics import median_low
 from urllib.parse import urlsplit
 
 from autoscaler.domain import Fleet
-from autoscaler.ports import Platform, Replica, ReplicaListener, StandsBy
+from autoscaler.ports import LooksAnew, Platform, Replica, ReplicaListener, StandsBy
 from autoscaler.scaling.doors import Doors
 
 
@@ -86,6 +86,11 @@ class ToldSlots:
     async def scale_to(self, replicas: int) -> None:
         """Ask the platform."""
         await self._platform.scale_to(replicas)
+
+    async def look_anew(self) -> None:
+        """Have the platform look anew, if what it says may be old."""
+        if isinstance(self._platform, LooksAnew):
+            await self._platform.look_anew()
 
     def stand_by(self) -> None:
         """Let the platform do no more, if it does anything by itself."""

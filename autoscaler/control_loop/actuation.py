@@ -1,16 +1,17 @@
 """The platform of a pool, asked what there is, and told what was decided by the one that leads.
 
-Who does not lead asks as well, and tells nothing. When the lead comes to it, it tells what it decided last,
-unless that was decided on a fleet that nobody saw.
+Who does not lead asks as well, and tells nothing. When the lead comes to it, another has changed the fleet
+since it looked, perhaps. So it looks anew before it tells anything, and until its next decision it carries
+out only an order for more that nobody else has carried out: a number of before would take back what is new.
 """
 
 from dataclasses import replace
 
 import structlog
 
-from autoscaler.domain import Decision, Fleet, Reason
+from autoscaler.domain import Decision, Fleet, Reason, ScaleTo
 from autoscaler.errors import PlatformUnavailable
-from autoscaler.ports import Leadership, Platform, StandsBy
+from autoscaler.ports import Leadership, LooksAnew, Platform, StandsBy
 
 log = structlog.get_logger(__name__)
 
@@ -33,9 +34,9 @@ class Actuation:
     def __init__(self, pool: str, platform: Platform, *, wanted: bool, leadership: Leadership | None) -> None:
         self._pool, self._platform = pool, platform
         self._wanted, self._leadership = wanted, leadership
-        self._led = False
+        self._led = self._has_seen_as_leader = False
         self._asked: int | None = None
-        self._to_carry_out: Decision | None = None
+        self._rise: Decision | None = None
         self._unasked: str | None = None
         self._refused: str | None = None
         self.fleet: Fleet | None = None
@@ -64,8 +65,11 @@ class Actuation:
         return "scale" if self._leads else "decided; whoever leads carries out its own"
 
     async def look(self) -> bool:
-        """Ask the platform what there is; whether it answered."""
+        """Ask the platform what there is, anew if the lead has come since; whether it answered."""
+        led = self._leads
         try:
+            if led and not self._has_seen_as_leader and isinstance(self._platform, LooksAnew):
+                await self._platform.look_anew()
             self.fleet = await self._platform.fleet()
         except PlatformUnavailable as error:
             log.warning(
@@ -74,6 +78,7 @@ class Actuation:
             self._unasked = str(error)
             return False
         self._unasked = None
+        self._has_seen_as_leader = led and self._leads
         return True
 
     def as_asked(self, fleet: Fleet, *, is_seen: bool) -> Fleet:
@@ -85,14 +90,17 @@ class Actuation:
 
     async def carry_out(self, decision: Decision, *, is_seen: bool) -> None:
         """Tell the platform, if this program leads; nothing that was decided on a fleet nobody sees."""
-        self._to_carry_out = decision if self._wanted and is_seen and _says_something(decision) else None
-        if self._to_carry_out is not None and self._leads:
-            await self._tell(self._to_carry_out)
+        is_told = self._wanted and is_seen and _says_something(decision)
+        self._rise = decision if is_told and _is_rise(decision) else None
+        if is_told and self._leads and self._has_seen_as_leader:
+            await self._tell(decision)
 
     async def take_the_lead(self) -> None:
-        """If the lead has come to this program, carry out what it decided last."""
-        if self._has_come_to_lead() and self._to_carry_out is not None:
-            await self._tell(self._to_carry_out)
+        """If the lead has come to this program, order what it decided last, if that is more than there is."""
+        if not self._has_come_to_lead() or self._rise is None:
+            return
+        if await self.look() and self.fleet is not None and self._rise.desired > self.fleet.ordered:
+            await self._tell(self._rise)
 
     @property
     def _leads(self) -> bool:
@@ -105,6 +113,7 @@ class Actuation:
             if (led or self._asked is not None) and isinstance(self._platform, StandsBy):
                 self._platform.stand_by()
             self._asked = self._refused = None
+            self._has_seen_as_leader = False
         return self._led and not led
 
     async def _tell(self, decision: Decision) -> None:
@@ -114,6 +123,10 @@ class Actuation:
         except PlatformUnavailable as error:
             log.warning("platform refused; asked again next interval", pool=self._pool, error=str(error))
             self._refused = str(error)
+
+
+def _is_rise(decision: Decision) -> bool:
+    return isinstance(decision, ScaleTo) and decision.desired > decision.current
 
 
 def _says_something(decision: Decision) -> bool:

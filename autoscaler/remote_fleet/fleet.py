@@ -81,6 +81,11 @@ class RemoteFleet:
         self._desired = replicas
         self._orders.settle(replicas, ready, now)
 
+    def stand_by(self) -> None:
+        """Forget what was asked for from here: somebody else asks from now on."""
+        self._desired, self._is_refused = None, False
+        self._orders.clear()
+
     def refused(self, *, is_so: bool) -> None:
         """Whoever should start replicas says again and again that it cannot; or has done what was asked."""
         self._is_refused = is_so

@@ -63,6 +63,12 @@ class Inquiry:
         if self._unanswered >= _UNANSWERED_MAX:
             raise PlatformUnavailable(self.trouble or "nobody was asked yet which replicas there are")
 
+    async def look_anew(self) -> None:
+        """Ask now. Raises PlatformUnavailable if nobody tells; as in `ports.LooksAnew`."""
+        await self.once()
+        if self.trouble is not None:
+            raise PlatformUnavailable(self.trouble)
+
     async def once(self) -> None:
         """Ask now."""
         try:

@@ -47,6 +47,11 @@ class Orders:
         if self._placed and (delay := now - self._placed.popleft()) < self._patience:
             self._cold_starts.measured(delay)
 
+    def clear(self) -> None:
+        """Forget everything that has not come about."""
+        self._placed.clear()
+        self._leaving = 0
+
     def starting(self, now: float) -> int:
         """Return how many may still be counted on [1]."""
         return sum(now - placed < self._patience for placed in self._placed)

@@ -270,6 +270,17 @@ async def test_nobody_can_tell_the_fleet_if_status_does_not(cluster, running, st
     assert complaint in str(refusal.value)
 
 
+async def test_who_looks_anew_is_told_what_there_is_now_or_that_nobody_tells(cluster, running):
+    platform = await running(status_interval=3600.0)
+    cluster.tell(ready=[A], starting=5)  # another has asked for six
+    assert (await platform.fleet()).ordered == 1
+    await platform.look_anew()
+    assert (await platform.fleet()).ordered == 6
+    (cluster.folder / "fleet.json").unlink()
+    with pytest.raises(PlatformUnavailable, match="cat exited with 1"):
+        await platform.look_anew()
+
+
 async def test_one_failure_of_status_in_between_changes_nothing(cluster, running):
     platform = await running()
     (cluster.folder / "fleet.json").rename(cluster.folder / "away.json")

@@ -154,6 +154,18 @@ async def test_who_stands_by_lets_pods_serve_on_that_were_to_go(start):
     assert (await running.platform.fleet()).edited is None
 
 
+async def test_who_looks_anew_counts_on_pods_that_another_asked_for_and_nobody_has_made(start):
+    running = await start(scripted(2))
+    running.cluster.replicas = 5  # just now, by whoever led
+    assert await running.counts() == (2, 0, 0)
+    await running.platform.look_anew()
+    assert await running.counts() == (2, 3, 0)
+    assert (await running.platform.fleet()).edited is None
+    running.pass_time(61.0)
+    assert await running.counts() == (2, 0, 0)
+    assert "3 pods were never made" in running.platform.last_error
+
+
 # -- where its pods are
 
 

@@ -181,6 +181,20 @@ async def test_the_fleet_is_what_the_receiver_tells_and_the_probes_confirm(tmp_p
         await listener.until(lambda: ("lost", A) in listener.calls)
 
 
+async def test_who_looks_anew_is_told_what_there_is_now_or_that_nobody_tells(tmp_path, running):
+    async with FakeReceiver() as receiver:
+        receiver.fleet = {"ready": [A], "starting": 0}
+        told = {"status_url": receiver.status_url, "status_interval": 3600.0}
+        platform = await running(webhook(tmp_path, receiver, fleet_options(tmp_path, urls=()), **told))
+        receiver.fleet = {"ready": [A], "starting": 5}  # another has asked for six
+        assert (await platform.fleet()).ordered == 1
+        await platform.look_anew()
+        assert (await platform.fleet()).ordered == 6
+        receiver.fleet = None
+        with pytest.raises(PlatformUnavailable, match="answered 503"):
+            await platform.look_anew()
+
+
 async def test_an_answer_to_an_event_tells_the_fleet_too(tmp_path, running):
     async with FakeReceiver() as receiver:
         receiver.fleet = {"ready": [A], "starting": 0}

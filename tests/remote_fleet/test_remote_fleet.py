@@ -104,6 +104,26 @@ async def test_what_should_have_come_long_ago_is_overdue_and_not_starting(tmp_pa
     assert (seen.ready, seen.starting, seen.overdue) == (1, 0, 2)
 
 
+async def test_who_stands_by_counts_on_nothing_that_it_asked_for(tmp_path):
+    clock = VirtualClock()
+    fleet = RemoteFleet(options(tmp_path, urls=(A, B), start_timeout=100.0), ScriptedServers(A), clock)
+    await fleet.start(FakeReplicaListener())
+    fleet.wanted(9)
+    ordered = fleet.count()
+    fleet.stand_by()
+    clock.move_to(200.0)
+    late = fleet.count()
+    fleet.wanted(0)
+    let_go = fleet.count()
+    fleet.stand_by()
+    kept = fleet.count()
+    await fleet.stop()
+    assert (ordered.ready, ordered.starting) == (1, 8)
+    assert (late.ready, late.starting, late.overdue) == (1, 0, 0)
+    assert (let_go.ready, let_go.draining) == (0, 1)
+    assert (kept.ready, kept.draining) == (1, 0)
+
+
 async def test_a_second_program_that_looks_after_the_same_pool_is_refused(tmp_path):
     first, second, third = (
         RemoteFleet(options(tmp_path, urls=(A,)), ScriptedServers(A), VirtualClock()) for _ in range(3)

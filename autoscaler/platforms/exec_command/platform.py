@@ -104,6 +104,11 @@ class ExecCommand:
             self._inquiry.check()
         return self._fleet.count()
 
+    async def look_anew(self) -> None:
+        """Ask now, if anybody tells. Raises PlatformUnavailable if `status`, which should tell, fails."""
+        if self._inquiry is not None:
+            await self._inquiry.look_anew()
+
     async def scale_to(self, replicas: int) -> None:
         """Note the wish; the command is run soon. Idempotent, returns at once.
 
@@ -128,7 +133,7 @@ class ExecCommand:
         """Run `scale` no more, for it would contradict whoever asks from now on; one that runs may end."""
         self._wish = self._done = None
         self._failed_in_a_row = 0
-        self._fleet.refused(is_so=False)
+        self._fleet.stand_by()
 
     async def stop(self) -> None:
         """End the watching, and a command that runs; the replicas run on."""

@@ -86,6 +86,7 @@ class Keda:
     def stand_by(self) -> None:
         """Answer nothing from now on, for another one answers."""
         self._wish, self._awake_for = None, 0
+        self._fleet.stand_by()
         self._tell()
 
     async def stop(self) -> None:

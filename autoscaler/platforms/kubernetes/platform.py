@@ -120,15 +120,21 @@ class Kubernetes:
         self._complain()
         return replace(self._fleet.count(), edited=await self._edited())
 
+    async def look_anew(self) -> None:
+        """Take over what is asked for now, whoever asked, so that pods to be made are counted on.
+
+        Raises PlatformUnavailable if the API server is away or refuses.
+        """
+        scale = await self._sight.scale(self._known_target())
+        self._asked, self._asked_at = scale.replicas, self._clock.now()
+
     async def scale_to(self, replicas: int) -> None:
         """Ask for `replicas`, or for a step towards fewer; idempotent.
 
         Raises PlatformUnavailable if the API server is away or refuses.
         """
         self._fleet.check_wish(replicas)
-        target, why = self._sight.target, self._sight.why_unknown
-        if target is None or why is not None:
-            raise PlatformUnavailable(why or "what is scaled is not known yet")
+        target = self._known_target()
         async with self._one_at_a_time:
             for attempt in range(_ATTEMPTS):
                 try:
@@ -146,6 +152,7 @@ class Kubernetes:
     def stand_by(self) -> None:
         """Forget what was asked for from here, and let those serve on that were to go."""
         self._asked, self._let_go = None, set()
+        self._fleet.stand_by()
         self._leave([])
 
     async def stop(self) -> None:
@@ -155,6 +162,13 @@ class Kubernetes:
         await self._api.close()
 
     # -- what there is
+
+    def _known_target(self) -> Target:
+        """Return what is scaled. Raises PlatformUnavailable while that cannot be looked at."""
+        target, why = self._sight.target, self._sight.why_unknown
+        if target is None or why is not None:
+            raise PlatformUnavailable(why or "what is scaled is not known yet")
+        return target
 
     def _pauses(self) -> Pauses:
         return Pauses(_PAUSE_INITIAL, _PAUSE_MAX, self._rng)

@@ -90,6 +90,11 @@ class Webhook:
             self._inquiry.check()
         return self._fleet.count()
 
+    async def look_anew(self) -> None:
+        """Ask now, if anybody tells. Raises PlatformUnavailable if the receiver should and does not."""
+        if self._inquiry is not None:
+            await self._inquiry.look_anew()
+
     async def scale_to(self, replicas: int) -> None:
         """Queue an event if the number is another one than the newest event's; returns at once.
 
@@ -119,7 +124,7 @@ class Webhook:
             log.info("undelivered events are given up", pool=self._options.pool, count=len(self._outbox))
         self._outbox.clear()
         self._newest = None
-        self._fleet.refused(is_so=False)
+        self._fleet.stand_by()
 
     async def stop(self) -> None:
         """End the telling and the watching; what is undelivered is kept for the next start."""
