@@ -24,8 +24,6 @@ IN_JSON = [datatype for datatype in DATATYPES if datatype not in ("FP16", "BF16"
 
 a_few = settings(
     max_examples=4,
-    deadline=None,
-    derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from autoscaler.dashboard.chart import Chart, Line, nice_top, sampled
@@ -57,7 +57,6 @@ def test_the_upper_edge_is_a_round_number(highest, top):
     assert nice_top([0.0, highest, NAN]) == pytest.approx(top)
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0, 1e9), min_size=1))
 def test_the_upper_edge_is_above_everything_and_not_far(values):
     top = nice_top(values)

@@ -2,5 +2,5 @@
 
 from hypothesis import settings
 
-settings.register_profile("dispatch", deadline=None)
+settings.register_profile("dispatch")
 settings.load_profile("dispatch")

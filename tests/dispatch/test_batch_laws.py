@@ -162,5 +162,5 @@ class BatchLaws(RuleBasedStateMachine):
         assert self.dispatcher.running == len(self.running)
 
 
-BatchLaws.TestCase.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
+BatchLaws.TestCase.settings = settings(max_examples=60, stateful_step_count=60)
 TestBatchLaws = BatchLaws.TestCase

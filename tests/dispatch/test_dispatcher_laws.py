@@ -281,4 +281,4 @@ class DispatcherLaws(RuleBasedStateMachine):
 
 
 TestDispatcherLaws = DispatcherLaws.TestCase
-TestDispatcherLaws.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
+TestDispatcherLaws.settings = settings(max_examples=100, stateful_step_count=50)

@@ -247,4 +247,4 @@ class EverythingLaws(RuleBasedStateMachine):
 
 
 TestEverythingLaws = EverythingLaws.TestCase
-TestEverythingLaws.settings = settings(max_examples=80, stateful_step_count=50, deadline=None)
+TestEverythingLaws.settings = settings(max_examples=80, stateful_step_count=50)

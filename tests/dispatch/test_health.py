@@ -211,7 +211,7 @@ class HealthLaws(RuleBasedStateMachine):
 
 
 TestHealthLaws = HealthLaws.TestCase
-TestHealthLaws.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestHealthLaws.settings = settings(max_examples=60, stateful_step_count=40)
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def happens(offering: Offering, what: str, replica_id: str, now: float) -> None:
     ),
     slow_start=st.sampled_from([0.0, 5.0]),
 )
-def test_to_look_at_the_one_that_appeared_tells_as_much_as_to_look_at_all(steps, slow_start):
+def test_to_look_at_the_one_that_appeared_misses_nothing_that_a_look_at_all_tells(steps, slow_start):
     one, all_of_them = (
         Offering(
             ConcurrencyOptions(slow_start=slow_start, recovery=1.0),
@@ -74,4 +74,4 @@ def test_to_look_at_the_one_that_appeared_tells_as_much_as_to_look_at_all(steps,
             for offering in (one, all_of_them):
                 happens(offering, what, replica_id, now)
             assert sorted(one.changes(now)) == sorted(all_of_them.changes(now))
-        assert one.next_change == all_of_them.next_change
+        assert one.next_change <= all_of_them.next_change  # it looks again sooner, perhaps, and never later

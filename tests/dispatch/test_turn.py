@@ -101,7 +101,7 @@ RANK = ["urgent", "normal", "low"]
 BOUND = {"urgent": inf, "normal": 10.0, "low": 30.0}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data(), every=st.integers(1, 6))
 def test_the_starvation_contract_holds_under_any_load(data, every):
     """Both sides of it, as `turn.py` states them."""

@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -30,7 +30,6 @@ def distributions(draw):
     return Empirical(np.array(nodes), np.arange(1.0, 1.0 + len(nodes)))
 
 
-@settings(deadline=None)
 @given(distributions())
 def test_every_answer_is_finite_and_none_is_negative(distribution):
     quantiles = distribution.quantile(LEVELS)
@@ -39,7 +38,6 @@ def test_every_answer_is_finite_and_none_is_negative(distribution):
         assert np.all(np.isfinite(values)) and np.all(np.asarray(values) >= 0)
 
 
-@settings(deadline=None)
 @given(distributions(), st.lists(st.floats(0, 1e300), min_size=2, max_size=6))
 def test_cdf_and_quantiles_rise_and_sf_is_the_rest(distribution, points):
     x = np.sort(np.array(points))
@@ -50,7 +48,6 @@ def test_cdf_and_quantiles_rise_and_sf_is_the_rest(distribution, points):
     assert distribution.cdf(-1.0) == 0 and distribution.sf(-1.0) == 1
 
 
-@settings(deadline=None)
 @given(mean=st.floats(1e-3, 1e6), dispersion=st.floats(1, 100), p=st.floats(0.001, 0.999))
 def test_a_quantile_of_counts_is_the_first_count_that_reaches_it(mean, dispersion, p):
     counts = NegativeBinomial(mean, mean * dispersion)

@@ -50,7 +50,7 @@ def said(forecaster, horizon=3):
 
 
 @each_forecaster
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(history=histories, more=st.lists(counts, max_size=3))
 def test_any_history_gives_finite_forecasts_that_are_never_negative(make, history, more):
     forecaster = make().fit(np.array(history))
@@ -67,7 +67,7 @@ def test_any_history_gives_finite_forecasts_that_are_never_negative(make, histor
 
 
 @each_forecaster
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(history=histories, more=st.lists(counts, min_size=1, max_size=3))
 def test_a_restored_forecaster_says_the_same_now_and_later(make, history, more):
     forecaster = make().fit(np.array(history))

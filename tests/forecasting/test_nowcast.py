@@ -154,7 +154,7 @@ events = st.tuples(
 )
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(events, min_size=1, max_size=20))
 def test_any_events_leave_a_finite_ratio_and_an_equal_copy(given_events):
     nowcast = Nowcast()

@@ -45,7 +45,7 @@ bodies = of_fields(
 
 
 @given(body=bodies, tail=st.binary(max_size=9), has_length=st.booleans())
-@settings(deadline=None, max_examples=500)
+@settings(max_examples=500)
 def test_http(body, tail, has_length):
     text = json.dumps(body).encode()
     with suppress(NotMergeable):
@@ -55,7 +55,7 @@ def test_http(body, tail, has_length):
 
 
 @given(data=st.binary(max_size=60), length=st.none() | st.integers(-1, 70))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_bytes_over_http(data, length):
     with suppress(NotMergeable):
         read_http("m", "", data, length)
@@ -68,7 +68,7 @@ def test_bytes_over_http(data, length):
     ints=st.lists(st.integers(-(2**31), 2**31 - 1), max_size=3),
     strings=st.lists(st.binary(max_size=3), max_size=3),
 )
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_messages(datatype, shape, raw, ints, strings):
     message = service_pb2.ModelInferRequest(model_name="m")
     one = message.inputs.add(name="x", datatype=datatype, shape=shape)
@@ -82,14 +82,14 @@ def test_messages(datatype, shape, raw, ints, strings):
 
 
 @given(data=st.binary(max_size=60))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_bytes_over_grpc(data):
     with suppress(NotMergeable):
         read_grpc(data)
 
 
 @given(outputs=st.lists(tensors, max_size=2), tail=st.binary(max_size=9))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_answers(outputs, tail):
     text = json.dumps({"outputs": outputs}).encode()
     asked = json.dumps({"inputs": [{"name": "x", "shape": [1, 1], "datatype": "INT8", "data": [1]}]}).encode()

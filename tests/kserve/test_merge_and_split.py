@@ -60,7 +60,7 @@ def seen_by_client(item: Item, answer: InferAnswer) -> np.ndarray:
 
 
 @given(items=batches())
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_each_gets_its_own_rows_bit_for_bit_whatever_the_forms(items):
     requests = [read(item) for item in items]
     assert len({request.bucket() for request in requests}) == 1

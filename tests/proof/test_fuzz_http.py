@@ -18,7 +18,7 @@ EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "60"))
 ASKED_WRONGLY = {400, 405, 408, 413, 414, 417, 431, 501, 505}
 """What the proxy may say of a request by itself."""
 
-fuzz = settings(max_examples=EXAMPLES, deadline=None)
+fuzz = settings(max_examples=EXAMPLES)
 
 
 @pytest.fixture(scope="module")

@@ -202,7 +202,7 @@ def test_a_reason_that_cannot_be_written_is_none(reason):
     assert call.reason is None
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(pieces=st.lists(st.binary(min_size=1, max_size=40), max_size=8), step=st.integers(1, 60))
 def test_a_chunked_body_is_the_sum_of_its_chunks_however_they_are_cut(pieces, step):
     raw = CHUNKED + b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"

@@ -240,7 +240,7 @@ async def test_two_libraries_talk_through_it_with_compression_and_all():
     await runner.cleanup()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     frames=st.lists(
         st.tuples(st.sampled_from([0, 1, 125, 126, 127, 65535, 65536]), st.booleans()), max_size=6

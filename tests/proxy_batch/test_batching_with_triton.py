@@ -114,7 +114,7 @@ async def test_tensors_of_every_datatype_are_what_triton_gives_directly(triton: 
     batched: list[int] = []
     async with proxy(triton, model, batched=batched) as it:
 
-        @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+        @settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
         @given(data=st.data())
         def examples(data: st.DataObject) -> None:
             width = data.draw(st.integers(1, 4))

@@ -2,5 +2,5 @@
 
 from hypothesis import settings
 
-settings.register_profile("no deadline", deadline=None)
+settings.register_profile("no deadline")
 settings.load_profile("no deadline")

@@ -97,7 +97,7 @@ def test_with_a_waiting_delay_it_is_nearly_as_simulated(servers, batch_max, load
     assert queue.utilization == pytest.approx(utilization, rel=0.1)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 8), st.floats(0.05, 0.95), st.integers(1, 24), st.floats(0.05, 1.0))
 def test_what_goes_in_is_served(servers, share, batch_max, service_scv):
     rate = share * batch_capacity(servers, LINE, batch_max)

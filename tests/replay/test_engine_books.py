@@ -14,7 +14,7 @@ from tests.replay.scripted import Orders
 LAWS = [None, BatchLine(alpha=3.0, beta=1.0), StepLine(alpha=0.02, beta=0.01, tokens_out=100, prefill=0.1)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     orders=st.lists(st.integers(0, 6), min_size=1, max_size=12),
     law=st.sampled_from(LAWS),

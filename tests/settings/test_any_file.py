@@ -58,7 +58,7 @@ def read(text: str, folder: Path) -> Settings | SettingsError:
         return error
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_a_damaged_file_becomes_settings_or_problems(data, tmp_path_factory):
     text = PLAIN
@@ -70,7 +70,7 @@ def test_a_damaged_file_becomes_settings_or_problems(data, tmp_path_factory):
     assert isinstance(result, Settings) or result.problems
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(text=st.text())
 def test_any_text_becomes_problems(text, tmp_path_factory):
     result = read(text, tmp_path_factory.getbasetemp())

@@ -96,7 +96,7 @@ def make(section: dict, key: str, way: str) -> None:
         section[key] = WRONG if way == "wrong" else "of no known kind" if key == "kind" else 1
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(data=st.data())
 def test_two_mistakes_in_one_section_are_both_told(data, tmp_path_factory):
     path = data.draw(st.sampled_from(sorted(SECTIONS, key=name_of)))

@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from autoscaler.domain import Binding, Fleet, Hold, Numbers, Observation, Reason, ScaleTo
@@ -66,13 +66,11 @@ record = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(record)
 def test_a_row_gives_back_the_very_record(kept):
     assert bits(record_from_row(record_to_row(kept))) == bits(kept)
 
 
-@settings(deadline=None)
 @given(record)
 def test_what_the_admin_listener_sends_gives_back_the_very_record(kept):
     wire = encode(record_to_plain(kept))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from autoscaler.telemetry.history_bins import bin_arrivals
@@ -53,7 +53,6 @@ def test_a_bin_of_no_length_is_a_broken_contract():
         binned([], interval=0, since=0, until=1)
 
 
-@settings(deadline=None)
 @given(
     gaps=st.lists(st.floats(0, 5), min_size=1, max_size=20),
     counts=st.lists(st.integers(0, 1000), min_size=20, max_size=20),
