@@ -386,6 +386,12 @@ class TestLookingAnew:
         await standby.tick(2)
         assert standby.platform.looks == 2
 
+    async def test_who_only_recommends_never_does(self, standby):
+        standby.loop._actuation._wanted = False
+        standby.loop._actuation._leadership.is_leader = True
+        await standby.tick(2)
+        assert standby.platform.looks == 0
+
     async def test_who_comes_to_lead_sees_what_was_ordered_just_before(self, standby):
         await standby.platform.scale_to(15)
         standby.platform.asked.clear()

@@ -68,7 +68,7 @@ class Actuation:
         """Ask the platform what there is, anew if the lead has come since; whether it answered."""
         led = self._leads
         try:
-            if led and not self._has_seen_as_leader and isinstance(self._platform, LooksAnew):
+            if self.acts and self._may_be_out_of_date and isinstance(self._platform, LooksAnew):
                 await self._platform.look_anew()
             self.fleet = await self._platform.fleet()
         except PlatformUnavailable as error:
@@ -105,6 +105,11 @@ class Actuation:
     @property
     def _leads(self) -> bool:
         return self._leadership is None or self._leadership.is_leader
+
+    @property
+    def _may_be_out_of_date(self) -> bool:
+        """Whether another may have changed the fleet since it was looked at."""
+        return self.can_come_to_lead and not self._has_seen_as_leader
 
     def _has_come_to_lead(self) -> bool:
         """Whether it leads, and did not when last asked; who does not lead has asked for nothing."""
