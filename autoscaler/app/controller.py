@@ -3,9 +3,10 @@
 It reads what came to each door, merges it to one observation of each pool an interval, and decides as the
 standalone program does. Several of them may look after the same pools: all observe and decide, and only the
 one that leads tells the platform. When it goes another takes its place, which knows all that it knew but for
-its open orders, and asks for the number of replicas that it has wanted all along.
+its open orders, and orders what is lacking by what it has wanted all along.
 
-Stop, on SIGTERM, Ctrl-C or the end of the terminal: give up the lead, and exit. The fleet stays as it is.
+Stop, on SIGTERM, Ctrl-C or the end of the terminal: tell the platforms nothing more, then give up the lead,
+and exit. The fleet stays as it is.
 """
 
 import asyncio
@@ -92,15 +93,17 @@ class _ControllerProgram:
         log.info("listening", admin=str(settings.admin))
 
     async def _decide(self, undo: AsyncExitStack, stop: StopSignals) -> None:
+        leading = asyncio.create_task(self._leadership.run(), name="leadership")
+        undo.push_async_callback(_given_up, leading)  # after all that tells a platform anything has ended
         for pool in self._pools:
             undo.push_async_callback(pool.stop)
-        await work_until_told(self._work(), stop)
+        await work_until_told(self._work(leading), stop)
         log.info("ended; the fleet stays as it is")
 
-    async def _work(self) -> None:
-        """Seek to lead, read and decide; for ever."""
+    async def _work(self, leading: asyncio.Task[None]) -> None:
+        """Read and decide, for ever, or until `leading` fails."""
         async with all_at_once() as group:
-            group.create_task(self._leadership.run(), name="leadership")
+            group.create_task(_goes_on(leading), name="whether the lead is sought")
             for pool in self._pools:
                 group.create_task(pool.source.run(), name=f"demand of {pool.name}")
                 group.create_task(pool.run(), name=f"pool {pool.name}")
@@ -116,6 +119,16 @@ class _ControllerProgram:
             event_loop_lag=0.0 if self._lag is None else self._lag.seconds,
             pools=tuple(watched_status(pool, self._clock.now()) for pool in self._pools),
         )
+
+
+async def _goes_on(leading: asyncio.Task[None]) -> None:
+    """Raise what it raises; who is cancelled here leaves it alone."""
+    await asyncio.shield(leading)
+
+
+async def _given_up(leading: asyncio.Task[None]) -> None:
+    leading.cancel()
+    await asyncio.gather(leading, return_exceptions=True)
 
 
 def make_leadership(options: LeadershipOptions, clock: Clock) -> Leadership:

@@ -34,7 +34,8 @@ class Actuation:
     def __init__(self, pool: str, platform: Platform, *, wanted: bool, leadership: Leadership | None) -> None:
         self._pool, self._platform = pool, platform
         self._wanted, self._leadership = wanted, leadership
-        self._led = self._has_seen_as_leader = False
+        self._led: bool | None = None  # nobody has looked yet
+        self._has_seen_as_leader = False
         self._asked: int | None = None
         self._rise: Decision | None = None
         self._unasked: str | None = None
@@ -112,14 +113,18 @@ class Actuation:
         return self.can_come_to_lead and not self._has_seen_as_leader
 
     def _has_come_to_lead(self) -> bool:
-        """Whether it leads, and did not when last asked; who does not lead has asked for nothing."""
-        led, self._led = self._led, self._leads
-        if not self._led:
-            if (led or self._asked is not None) and isinstance(self._platform, StandsBy):
+        """Whether it leads, and did not when last asked.
+
+        Who does not lead has asked for nothing; what an earlier run of it has left to be done is out of date.
+        """
+        led, leads = self._led, self._leads
+        self._led = leads
+        if not leads:
+            if (led is not False or self._asked is not None) and isinstance(self._platform, StandsBy):
                 self._platform.stand_by()
             self._asked = self._refused = None
             self._has_seen_as_leader = False
-        return self._led and not led
+        return leads and not led
 
     async def _tell(self, decision: Decision) -> None:
         try:
