@@ -2,12 +2,15 @@
 
 import sys
 
+from autoscaler.first_process import end_when_told
+
 _INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
 
 
 def main() -> None:
     """Run the command line; Ctrl-C ends it quietly, even while its parts are still being imported."""
+    end_when_told()
     try:
         from autoscaler.cli import main as command_line  # noqa: PLC0415 - so that it can be interrupted
 

@@ -19,6 +19,7 @@ from math import ceil
 from typing import Any
 
 from autoscaler.errors import AutoscalerError
+from autoscaler.same_python import same_python
 
 AT_ONCE = 1
 """Fits that run at the same time."""
@@ -61,7 +62,7 @@ async def run_fit(job: Callable[[], Any], time_limit: float) -> Any:
     """
     try:
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
+            *same_python(),
             "-m",
             "autoscaler.fit_process",
             str(ceil(time_limit) + _GRACE),

@@ -4,7 +4,7 @@ Adapters implement `ModelServer` and `Platform`; drivers implement the listeners
 an in-memory fake in `tests/fakes`. What an adapter cannot do it says with an error of `errors.py`.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -128,6 +128,15 @@ class StandsBy(Protocol):
 
     def stand_by(self) -> None:
         """Do no more for what was asked for: somebody else asks from now on. `scale_to` ends it."""
+
+
+@runtime_checkable
+class ActsLater(Protocol):
+    """A platform that carries out, or answers, what it was asked for some time after."""
+
+    def act_while(self, may_act: Callable[[], bool]) -> None:
+        """Ask `may_act` each time, just before: this program may have stood still since it was asked, and
+        another may act by now."""
 
 
 @runtime_checkable

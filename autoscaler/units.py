@@ -32,7 +32,7 @@ _PORT_MAX = 65_535
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen. Port 0 asks the system for a free one."""
+    """Where to listen. No host is every interface; port 0 asks the system for a free one."""
 
     host: str
     port: int
@@ -88,12 +88,12 @@ def parse_fraction(given: object) -> float:
 
 
 def parse_address(given: object) -> Address:
-    """Return host and port; an empty host is every interface."""
+    """Return host and port; no host is every interface, of IPv4 and of IPv6."""
     text = _text(given, ADDRESS_FORM)
     match = re.fullmatch(r"(?:\[([0-9a-fA-F:.%]+)\]|([^\s:\[\]/]*)):(\d{1,5})", text)
     if match is None or int(match[3]) > _PORT_MAX:
         raise ValueError(ADDRESS_FORM)
-    return Address(match[1] or match[2] or "0.0.0.0", int(match[3]))
+    return Address(match[1] or match[2] or "", int(match[3]))
 
 
 def format_duration(seconds: float) -> str:

@@ -13,6 +13,7 @@ import pytest
 from autoscaler.clock import VirtualClock
 from autoscaler.control_loop import ControlLoop, ControlOptions
 from autoscaler.control_loop import loop as control_loop
+from autoscaler.control_loop.actuation import Actuation
 from autoscaler.domain import Decision, Fleet, Hold, Objective, Observation, Reason
 from autoscaler.errors import PlatformUnavailable
 from autoscaler.fit_process import FitFailed
@@ -275,6 +276,31 @@ async def test_a_platform_that_goes_on_by_itself_is_told_when_the_lead_has_gone(
     assert stood_by == [0, 4]  # at once, and once
 
 
+@pytest.mark.parametrize(("leadership", "dropped"), [(Lead(True), 1), (None, 0)])
+async def test_who_begins_drops_what_an_earlier_run_left_if_another_may_have_led_since(leadership, dropped):
+    stood_by = []
+    world = await started(leadership=leadership)
+    world.platform.stand_by = lambda: stood_by.append(len(world.platform.asked))
+    await world.tick(3)
+    assert stood_by == [0] * dropped  # before it tells anything, and never again
+    assert len(world.platform.asked) == 3
+
+
+async def test_a_platform_that_acts_some_time_after_can_ask_whether_it_still_may():
+    class Later(InMemoryPlatform):
+        def act_while(self, may_act: Callable[[], bool]) -> None:
+            self.may_act = may_act
+
+    lead, clock = Lead(True), VirtualClock()
+    alone, one_of_two = Later(clock), Later(clock)
+    Actuation("pool", alone, wanted=True, leadership=None)
+    Actuation("pool", one_of_two, wanted=True, leadership=lead)
+    assert not hasattr(alone, "may_act")
+    assert one_of_two.may_act()
+    lead.is_leader = False
+    assert not one_of_two.may_act()
+
+
 async def test_f15_one_of_two_acts_and_the_other_decides_the_same():
     lead, other = Lead(True), Lead(False)
     world, standby = await started(leadership=lead), await started(leadership=other)
@@ -336,6 +362,49 @@ async def test_who_comes_to_lead_takes_back_nothing_that_was_ordered_since_it_de
         await world.platform.scale_to(decided.desired + 1)  # by whoever leads, and is gone thereupon
         lead.is_leader = True
     assert world.platform.asked == [decided.desired + 1]
+
+
+async def test_an_order_between_two_ticks_is_not_taken_back_before_the_platform_shows_it(monkeypatch):
+    lead = Lead(False)
+    world = await started(leadership=lead, ready=11)
+    await world.tick(2)
+    ordered = world.loop.state.decision.desired
+    before = await world.platform.fleet()
+    async with between_two_ticks(world, monkeypatch):
+        lead.is_leader = True
+    assert world.platform.asked == [ordered]
+    shown, world.rate = world.platform.fleet, 1.0  # so that fewer would do
+
+    async def not_shown_yet() -> Fleet:
+        return before
+
+    world.platform.fleet = not_shown_yet
+    world.clock.now = lambda: 30.0  # type: ignore[method-assign]
+    await world.loop.tick()
+    assert world.loop.state.decision.desired < ordered
+    assert world.platform.asked == [ordered]
+    world.platform.fleet = shown
+    world.clock.now = lambda: 40.0  # type: ignore[method-assign]
+    await world.loop.tick()
+    assert len(world.platform.asked) == 2
+
+
+async def test_a_lead_that_goes_again_during_the_first_look_orders_nothing(monkeypatch):
+    lead = Lead(False)
+    world = await started(leadership=lead)
+    await world.tick(2)
+    look = world.platform.fleet
+
+    async def loses_the_lead_meanwhile() -> Fleet:
+        fleet = await look()
+        lead.is_leader = False
+        return fleet
+
+    async with between_two_ticks(world, monkeypatch):
+        world.platform.fleet = loses_the_lead_meanwhile
+        lead.is_leader = True
+    assert not lead.is_leader
+    assert world.platform.asked == []
 
 
 async def test_who_comes_to_lead_with_nothing_to_order_waits_for_its_next_decision(monkeypatch):
@@ -401,6 +470,32 @@ class TestLookingAnew:
         assert standby.loop.state.fleet.ordered == 15
         assert min(standby.platform.asked) >= 15
 
+    async def test_what_was_looked_at_anew_is_given_up_with_a_lead_that_goes_meanwhile(self, standby):
+        happened, lead = [], standby.loop._actuation._leadership
+
+        async def look_anew() -> None:
+            happened.append("looked anew")
+            lead.is_leader = False
+
+        standby.platform.look_anew = look_anew
+        standby.platform.stand_by = lambda: happened.append("stands by")
+        lead.is_leader = True
+        await standby.tick()
+        assert happened == ["looked anew", "stands by"]
+
+    async def test_who_begins_with_the_lead_drops_what_is_left_before_it_looks_anew(self, standby):
+        happened = []
+
+        async def look_anew() -> None:
+            happened.append("looked anew")
+
+        standby.platform.look_anew = look_anew
+        standby.platform.stand_by = lambda: happened.append("stands by")
+        standby.loop._actuation._led = None  # nobody has looked yet
+        standby.loop._actuation._leadership.is_leader = True
+        await standby.tick()
+        assert happened == ["stands by", "looked anew"]
+
     async def test_nothing_is_told_before_a_look_has_succeeded(self, standby):
         standby.loop._actuation._leadership.is_leader = True
         standby.platform.is_unavailable = True
@@ -455,6 +550,15 @@ async def test_occupancy_is_slot_time_in_use_over_slot_time_there():
     await world.tick(5)
     assert world.loop.state is not None
     assert world.loop.state.occupancy == pytest.approx(0.5)  # 0.2/s x 5 s of 2 slots
+
+
+async def test_occupancy_is_no_more_than_all_where_slots_came_early_in_an_interval():
+    world = await started(actuate=False, rate=0.2)
+    await world.tick()
+    busy = world.observe
+    world.loop._observe = lambda now, wall_time: replace(busy(now, wall_time), busy_slots_mean=5.0)
+    await world.tick()
+    assert world.loop.state.occupancy == 1.0
 
 
 async def test_the_loop_ticks_at_even_times_until_it_is_cancelled():

@@ -22,6 +22,12 @@ async def test_what_a_job_prints_does_not_spoil_the_result():
     assert await run_fit(partial(print, "noise"), time_limit=30.0) is None
 
 
+async def test_it_takes_no_modules_of_the_folder_at_hand(tmp_path, monkeypatch):
+    (tmp_path / "pickle.py").write_text("raise SystemExit('a file of somebody else was run')")
+    monkeypatch.chdir(tmp_path)
+    assert await run_fit(partial(divmod, 7, 2), time_limit=30.0) == (3, 1)
+
+
 async def test_a_job_that_takes_too_long_is_ended():
     with pytest.raises(FitFailed, match=r"longer than 0\.2 s"):
         await run_fit(partial(time.sleep, 600.0), time_limit=0.2)

@@ -71,7 +71,7 @@ def test_a_fraction_is_read_from_percent_or_as_it_is(written, fraction):
     "written, host, port",
     [
         ("127.0.0.1:8080", "127.0.0.1", 8080),
-        (":8080", "0.0.0.0", 8080),
+        (":8080", "", 8080),
         ("localhost:0", "localhost", 0),
         ("[::1]:8080", "::1", 8080),
     ],

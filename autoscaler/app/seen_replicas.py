@@ -7,7 +7,7 @@ from statistics import median_low
 from urllib.parse import urlsplit
 
 from autoscaler.domain import Fleet
-from autoscaler.ports import LooksAnew, Platform, Replica, ReplicaListener, StandsBy
+from autoscaler.ports import ActsLater, LooksAnew, Platform, Replica, ReplicaListener, StandsBy
 from autoscaler.scaling.doors import Doors
 
 
@@ -91,6 +91,11 @@ class ToldSlots:
         """Have the platform look anew, if what it says may be old."""
         if isinstance(self._platform, LooksAnew):
             await self._platform.look_anew()
+
+    def act_while(self, may_act: Callable[[], bool]) -> None:
+        """Have the platform ask, if it acts some time after."""
+        if isinstance(self._platform, ActsLater):
+            self._platform.act_while(may_act)
 
     def stand_by(self) -> None:
         """Let the platform do no more, if it does anything by itself."""

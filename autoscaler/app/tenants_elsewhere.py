@@ -7,7 +7,6 @@ is run again, for the change may be a key that was taken away.
 
 import asyncio
 import pickle
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import structlog
 from autoscaler.errors import UsageError
 from autoscaler.proxy.tenants.book import TenantBook
 from autoscaler.proxy.tenants.gate import TenantGate
+from autoscaler.same_python import same_python
 from autoscaler.watched_files import INTERVAL, Signature, signature
 
 _READER = "autoscaler.settings.tenants_process"
@@ -59,7 +59,7 @@ async def _read(path: Path, pools: Iterable[str]) -> TenantBook:
     """
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", _READER, str(path), *pools, stdout=pipe, stderr=pipe
+        *same_python(), "-m", _READER, str(path), *pools, stdout=pipe, stderr=pipe
     )
     try:
         async with asyncio.timeout(_READS_WITHIN):

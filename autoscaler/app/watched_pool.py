@@ -12,6 +12,7 @@ from autoscaler.app.trouble import platform_trouble
 from autoscaler.control_loop import ControlLoop, ControlOptions
 from autoscaler.domain import Observation
 from autoscaler.fit_process import FitProcesses
+from autoscaler.leadership import Alone
 from autoscaler.platforms.keda import Keda
 from autoscaler.platforms.static import Static
 from autoscaler.ports import Clock, Leadership, ListsReplicas, Replica
@@ -61,7 +62,7 @@ class WatchedPool:
             replace(control, actuate=self._acts),
             fits.run,
             journal=history,
-            leadership=leadership,
+            leadership=None if type(leadership) is Alone else leadership,  # nobody else could lead
         )
         self.troubles = TroubleWatch(
             lambda: platform_trouble(self.control, self.platform) | self.source.troubles, clock.now

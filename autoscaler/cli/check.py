@@ -130,9 +130,12 @@ async def _probe_platform(pool: PoolSettings, platform: PlatformOptions) -> list
 
 def _print_table(config: Path, findings: list[Finding]) -> None:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_row(Text("ok", _STYLES[Level.OK]), str(config), "every value is allowed")
-    for finding in findings:
-        table.add_row(Text(finding.level.value, _STYLES[finding.level]), finding.subject, Text(finding.text))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")  # the name of a key is what to look for, so none of it is cut off
+    table.add_column(overflow="fold")
+    for finding in (Finding(Level.OK, str(config), "every value is allowed"), *findings):
+        level = Text(finding.level.value, _STYLES[finding.level])
+        table.add_row(level, Text(finding.subject), Text(finding.text))
     console = Console(width=None if sys.stdout.isatty() else _WIDTH_OF_PIPE)
     console.print(table)
     counts = {level: sum(finding.level is level for finding in findings) for level in Level}

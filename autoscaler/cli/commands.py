@@ -5,8 +5,11 @@ option), and the message says how; 130: Ctrl-C; 1: anything else. Each command i
 it is called, so that help and mistakes are answered at once.
 """
 
+import os
 import sys
 from enum import StrEnum
+from errno import EDQUOT, ENOSPC
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -198,6 +201,8 @@ def _options(
 
 def main() -> None:
     """Run the command line and end the process."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # where a locale lacks a sign, "?" is better than no answer
     try:
         app(prog_name="autoscaler")
     except SettingsError as error:
@@ -209,3 +214,9 @@ def main() -> None:
     except AutoscalerError as error:
         print(f"autoscaler: {error}", file=sys.stderr)
         sys.exit(_CAN_BE_MENDED if isinstance(error, UsageError) else 1)
+    except OSError as error:
+        if error.errno not in (ENOSPC, EDQUOT):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is not tried again
+        print(f"autoscaler: cannot write: {error.strerror}; make room where it writes to", file=sys.stderr)
+        sys.exit(_CAN_BE_MENDED)

@@ -2,9 +2,11 @@
 
 import json
 import sys
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from rich.table import Table
 
 from autoscaler import __version__
 from autoscaler.cli.explain import Source
+from autoscaler.cli.narrow import fitting
 from autoscaler.cli.series_source import progress_on_stderr
 from autoscaler.errors import UsageError
 from autoscaler.telemetry.history_reader import HistoryReader
@@ -21,6 +24,8 @@ from autoscaler.telemetry.verification import Verdict, verify
 
 _WIDTH_OF_PIPE = 160
 """Columns of what goes into a file or a pipe, which has no width of its own."""
+_DISPENSABLE = ("to", "from")
+"""Left out of the table in this order where a terminal is narrow; `--json` has them."""
 
 
 def verify_decisions(source: Source, pool: str | None, last: int | None, as_json: bool) -> bool:
@@ -66,19 +71,25 @@ def _verdicts(path: Path, pool: str | None, last: int | None) -> list[Verdict]:
 
 def _show(verdicts: list[Verdict]) -> None:
     out = Console(width=None if sys.stdout.isatty() else _WIDTH_OF_PIPE, highlight=False, markup=False)
+    out.print(fitting(out, lambda without: _table(verdicts, without), _DISPENSABLE))
+    for verdict in verdicts:
+        for line in _remarks(verdict):
+            out.print(f"{verdict.pool}: {line}", soft_wrap=True)
+
+
+def _table(verdicts: Sequence[Verdict], without: Collection[str]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("pool", "from", "to"):
+    table.add_column("pool", overflow="fold")
+    stays = [heading not in without for heading in ("from", "to")]
+    for heading in compress(("from", "to"), stays):
         table.add_column(heading, no_wrap=True)
     for heading in ("re-executed", "identical", "not possible"):
         table.add_column(heading, justify="right", no_wrap=True)
     for verdict in verdicts:
         counts = (verdict.executed, verdict.identical, verdict.before + verdict.unreached)
-        times = _calendar(verdict.since_wall), _calendar(verdict.until_wall)
-        table.add_row(verdict.pool, *times, *(f"{count:,}" for count in counts))
-    out.print(table)
-    for verdict in verdicts:
-        for line in _remarks(verdict):
-            out.print(f"{verdict.pool}: {line}", soft_wrap=True)
+        times = (_calendar(verdict.since_wall), _calendar(verdict.until_wall))
+        table.add_row(verdict.pool, *compress(times, stays), *(f"{count:,}" for count in counts))
+    return table
 
 
 def _remarks(verdict: Verdict) -> list[str]:

@@ -34,6 +34,8 @@ def run_import(asked: Asked, target: Target, start: str | None, as_json: bool) -
     UsageError
         If it is impossible; the text names the option or the line, and the remedy. Nothing has changed then.
     """
+    if asked.file is None and asked.prometheus is None and asked.query is None:
+        raise UsageError("SERIES: is missing; name a file of demand, or give --prometheus URL with --query")
     check_asked(asked)
     if start is not None and asked.file is None:
         raise UsageError("--start: says nothing without a file; a Prometheus is asked back to --since")

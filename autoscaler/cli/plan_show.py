@@ -2,12 +2,14 @@
 
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from itertools import compress
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from autoscaler.cli.narrow import fitting
 from autoscaler.plan.answer import Answer, Row
 from autoscaler.plan.conflict import conflict_of
 from autoscaler.plan.day import Day, FixedFleet
@@ -29,7 +31,9 @@ from autoscaler.plan.words import (
 _CHOSEN, _QUIET, _WARNING = "bold", "bright_black", "yellow"
 _WIDTH_OF_PIPE = 160
 """Columns of what goes into a file or a pipe, which has no width of its own."""
-_BAR = 24
+_BAR_MAX, _BAR_MIN = 24, 6
+_BESIDE_BAR = 40
+"""Columns that the rest of its row takes."""
 _NEVER = 1e-9
 """Probabilities below are shown as 0."""
 _MORE: dict[str, tuple[str, Callable[[float], str]]] = {
@@ -41,6 +45,21 @@ _MORE: dict[str, tuple[str, Callable[[float], str]]] = {
     "time_per_token_mean": ("per token", duration),
 }
 """Figures of some kinds of service: heading, and how they are said."""
+_DISPENSABLE = (
+    "P(wait)",
+    "occupied",
+    "in a replica",
+    "batch",
+    "mean wait",
+    "p95",
+    "give up",
+    "per token",
+    "first token",
+    "in band",
+    "wait kept",
+)
+"""Left out of the table in this order where a terminal is narrow; `--json` has them."""
+_DISPENSABLE_OF_POOLS = ("objective", "rate", "in band", "utilization", "servers", "wait")
 
 
 def console() -> Console:
@@ -50,7 +69,7 @@ def console() -> Console:
 
 def show_answer(out: Console, answer: Answer) -> None:
     """Print the table, the recommendation, the alternatives, and a conflict if there is one."""
-    out.print(table(answer))
+    out.print(fitting(out, lambda without: table(answer, without), _DISPENSABLE))
     out.print()
     _say(out, recommendation(answer), _CHOSEN)
     out.print()
@@ -63,13 +82,13 @@ def show_answer(out: Console, answer: Answer) -> None:
         _print_list(out, remedies)
 
 
-def table(answer: Answer) -> Table:
-    """Put the sizes around the answer side by side, one a row."""
+def table(answer: Answer, without: Collection[str] = ()) -> Table:
+    """Put the sizes around the answer below one another, without the columns of some headings."""
     question, with_slots = answer.question, answer.question.service.slots_per_replica > 1
     other = question.wait.quantile not in (0.95, 0.99, None)
     more = [name for name in _MORE if name in answer.recommended.more]
     shown = Table(box=None, padding=(0, 2, 0, 0), header_style=_QUIET)
-    shown.add_column("")
+    shown.add_column("", no_wrap=True)
     headings = ["replicas"] * with_slots + [
         "servers",
         busy_word(question),
@@ -80,7 +99,8 @@ def table(answer: Answer) -> Table:
     ]
     headings += [str(question.wait)] * other + [_MORE[name][0] for name in more]
     headings += ["wait kept", "in band", "cost an hour" if question.price is not None else "replica-hours/h"]
-    for heading in headings:
+    stays = [heading not in without for heading in headings]
+    for heading in compress(headings, stays):
         shown.add_column(heading, justify="right", no_wrap=True)
     for row in answer.rows:
         chosen = row.replicas == answer.recommended.replicas
@@ -88,45 +108,13 @@ def table(answer: Answer) -> Table:
         cells += [_probability(row.probability_of_wait), *_waits(row)]
         cells += [duration(row.wait_bound)] * other + [_MORE[name][1](row.more[name]) for name in more]
         cells += [_yes(row.keeps_wait), _yes(row.in_band), money(question, row.cost_per_hour)]
-        shown.add_row("→" if chosen else "", *cells, style=_CHOSEN if chosen else None)
+        shown.add_row("→" if chosen else "", *compress(cells, stays), style=_CHOSEN if chosen else None)
     return shown
 
 
 def show_pools(out: Console, pools: Pools) -> None:
     """Print a row for each pool, why each is so large, and what one pool for all would take."""
-    priced = any(each.question.price is not None for each in pools.answers.values())
-    shown = Table(box=None, padding=(0, 2, 0, 0), header_style=_QUIET)
-    shown.add_column("pool")
-    cost = "cost an hour" if priced else "replica-hours/h"
-    for heading in (
-        "rate",
-        "replicas",
-        "servers",
-        "utilization",
-        "wait",
-        "objective",
-        "in band",
-        "binding",
-        cost,
-    ):
-        shown.add_column(heading, justify="right")
-    merged = {} if pools.merged is None else {"one for all": pools.merged}
-    for name, each in {**pools.answers, **merged}.items():
-        row, question = each.recommended, each.question
-        shown.add_row(
-            name,
-            rate(question.arrival_rate),
-            f"{row.replicas:,}",
-            f"{row.servers:,}",
-            busy(row.utilization, question),
-            f"{question.wait} {duration(row.wait_bound)}",
-            f"{question.wait} < {duration(question.wait.seconds)}",
-            _yes(row.in_band),
-            each.binding.value,
-            money(question, row.cost_per_hour),
-            style=_QUIET if name in merged else None,
-        )
-    out.print(shown)
+    out.print(fitting(out, lambda without: _pools_table(pools, without), _DISPENSABLE_OF_POOLS))
     out.print()
     _say(out, _pools_in_words(pools), _CHOSEN)
     out.print()
@@ -137,6 +125,37 @@ def show_pools(out: Console, pools: Pools) -> None:
             problem, *remedies = conflict(found, each.question)
             _say(out, problem, _WARNING)
             _print_list(out, remedies)
+
+
+def _pools_table(pools: Pools, without: Collection[str]) -> Table:
+    priced = any(each.question.price is not None for each in pools.answers.values())
+    cost = "cost an hour" if priced else "replica-hours/h"
+    headings = ["rate", "replicas", "servers", "utilization", "wait", "objective", "in band", "binding", cost]
+    stays = [heading not in without for heading in headings]
+    shown = Table(box=None, padding=(0, 2, 0, 0), header_style=_QUIET)
+    shown.add_column("pool", overflow="fold")
+    for heading in compress(headings, stays):
+        shown.add_column(heading, justify="right")
+    merged = {} if pools.merged is None else {"one for all": pools.merged}
+    for name, each in {**pools.answers, **merged}.items():
+        cells = compress(_pool_cells(each), stays)
+        shown.add_row(name, *cells, style=_QUIET if name in merged else None)
+    return shown
+
+
+def _pool_cells(answer: Answer) -> list[str]:
+    row, question = answer.recommended, answer.question
+    return [
+        rate(question.arrival_rate),
+        f"{row.replicas:,}",
+        f"{row.servers:,}",
+        busy(row.utilization, question),
+        f"{question.wait} {duration(row.wait_bound)}",
+        f"{question.wait} < {duration(question.wait.seconds)}",
+        _yes(row.in_band),
+        answer.binding.value,
+        money(question, row.cost_per_hour),
+    ]
 
 
 def _pools_in_words(pools: Pools) -> str:
@@ -162,13 +181,14 @@ def show_day(out: Console, day: Day, answer: Answer) -> None:
     for heading in ("hour", "rate", "replicas needed"):
         shown.add_column(heading, justify="right")
     shown.add_column(f"{title} (band {band(question)}{averaged})")
+    width = max(_BAR_MIN, min(_BAR_MAX, out.width - _BESIDE_BAR))
     for number in range(len(day.rates)):
         share = float(day.utilization[number])
         shown.add_row(
             f"{(day.first_hour + number) % 24:02d}",
             rate(float(day.rates[number])),
             f"{day.needed[number]:,.0f}",
-            _bar(share, answer).append(f" {percent(share)}"),
+            _bar(share, width, answer).append(f" {percent(share)}"),
         )
     out.print(shown)
     out.print()
@@ -204,11 +224,11 @@ def _saved_a_day(day: Day, answer: Answer) -> float:
     return 24 * answer.question.cost_per_hour(1) * (day.for_peak.replicas - day.replica_hours_sized)
 
 
-def _bar(share: float, answer: Answer) -> Text:
-    filled, wanted = round(min(1.0, share) * _BAR), answer.question.band
+def _bar(share: float, width: int, answer: Answer) -> Text:
+    filled, wanted = round(min(1.0, share) * width), answer.question.band
     style = "green" if wanted.holds(share) else _WARNING
     text = Text("━" * filled, style)
-    return text.append("·" * (_BAR - filled), _QUIET)
+    return text.append("·" * (width - filled), _QUIET)
 
 
 def _probability(probability: float) -> str:

@@ -23,7 +23,7 @@ def check_picture(option: str, path: Path, endings: tuple[str, ...]) -> None:
     """Raise UsageError if the file of `option` has none of these endings, or could not be drawn."""
     library = _LIBRARIES.get(path.suffix.lower())
     if library is None or path.suffix.lower() not in endings:
-        raise UsageError(f"{option} {path}: a file that ends in {' or '.join(endings)}")
+        raise UsageError(f"{option} {path}: write the name of a file that ends in {' or '.join(endings)}")
     if importlib.util.find_spec(library) is None:
         raise UsageError(
             f"{option} {path}: needs {library}; install it with: pip install 'inference-autoscaler[plot]'"

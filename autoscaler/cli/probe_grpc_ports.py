@@ -13,7 +13,7 @@ from autoscaler.settings import Settings
 from autoscaler.units import Address
 
 _THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
-_EVERY_INTERFACE = ("0.0.0.0", "::")
+_EVERY_INTERFACE = ("", "0.0.0.0", "::")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 

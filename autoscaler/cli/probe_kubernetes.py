@@ -9,7 +9,7 @@ from autoscaler.errors import PlatformUnavailable
 from autoscaler.platforms.kubernetes import KubernetesOptions
 from autoscaler.platforms.kubernetes.access import load_access
 from autoscaler.platforms.kubernetes.api import Api
-from autoscaler.platforms.kubernetes.pods import members_of
+from autoscaler.platforms.kubernetes.pods import members_of, misses_of
 from autoscaler.platforms.kubernetes.target import Target, find_target, slices_path
 from autoscaler.settings import PoolSettings
 
@@ -54,7 +54,17 @@ async def _service(api: Api, target: Target, options: KubernetesOptions) -> tupl
             f"Service {options.service} has no EndpointSlice in {target.namespace}; mend its name or selector"
         )
         return Level.WARNING, text
-    members = members_of(slices, {}, options.port, options.is_https, ())
+    if (why := misses_of(slices, options.port)) is not None:
+        return Level.WARNING, f"Service {options.service}: {why}"
+    if options.port is None and len(ports := slices[0].get("ports") or ()) > 1:
+        names = ", ".join(str(each.get("name") or each.get("port")) for each in ports)
+        text = (
+            f"Service {options.service} has several ports, and the first is taken; set port to one of {names}"
+        )
+        return Level.WARNING, text
+    members = [
+        each for each in members_of(slices, {}, options.port, options.is_https, ()) if not each.is_draining
+    ]
     if not members and any(each.get("endpoints") for each in slices):
         return (
             Level.WARNING,

@@ -19,7 +19,7 @@ def probe_address(subject: str, address: Address) -> Finding:
     """Whether this machine can listen at `address` now; every address of a host name counts."""
     try:
         found = socket.getaddrinfo(
-            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            address.host or None, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
     except OSError as error:
         text = f"{address}: unknown host ({error.strerror}); name an address of this machine"

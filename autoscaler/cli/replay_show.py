@@ -1,11 +1,13 @@
 """Prints what a replay told: what was replayed, a row for each policy, the verdict, what to configure."""
 
 import sys
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from autoscaler.cli.narrow import fitting
 from autoscaler.replay.output.advice import advice
 from autoscaler.replay.output.cells import Cell, cells_of
 from autoscaler.replay.output.configuration import as_yaml, forecast_told, settings_for
@@ -17,7 +19,6 @@ from autoscaler.replay.output.words import count, hours, share, span
 _OWN, _QUIET, _BAD, _GOOD = "bold", "bright_black", "red", "green"
 _WIDTH_OF_PIPE = 160
 """Columns of what goes into a file or a pipe, which has no width of its own."""
-_WIDE = 1000
 _DISPENSABLE = ("up/down", "in band", "busy", "waits p50/p95/p99", "× bound")
 """Left out of the table in this order where a terminal is narrow; `--json` and `--html` have them."""
 
@@ -29,7 +30,7 @@ def show_outcome(outcome: Outcome, told: Told) -> None:
     for note in told.notes:
         _say(out, f"  {note}", _QUIET)
     out.print()
-    out.print(_table(out, outcome))
+    out.print(fitting(out, lambda without: _table(outcome, without), _DISPENSABLE))
     for line in _legend(outcome):
         _say(out, line, _QUIET)
     out.print()
@@ -52,17 +53,8 @@ def _what(outcome: Outcome) -> str:
     return f"{count(requests, 'request')} in {span(scenario.duration)}{seeds}"
 
 
-def _table(out: Console, outcome: Outcome) -> Table:
-    """Put the policies below one another, with as many columns as there is room for."""
-    for without in range(len(_DISPENSABLE) + 1):
-        shown = _table_without(outcome, _DISPENSABLE[:without])
-        if out.measure(shown, options=out.options.update(width=_WIDE)).maximum <= out.width:
-            break
-    return shown
-
-
-def _table_without(outcome: Outcome, dropped: tuple[str, ...]) -> Table:
-    """Leave columns out; what misses the objective is red."""
+def _table(outcome: Outcome, dropped: Sequence[str]) -> Table:
+    """Put the policies below one another; what misses the objective is red."""
     shown = Table(box=None, padding=(0, 1, 0, 0), header_style=_QUIET)
     shown.add_column("policy", no_wrap=True)
     shown.add_column("", no_wrap=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
+from autoscaler.same_python import same_python
 from autoscaler.settings import load
 
 
@@ -24,7 +25,7 @@ def become_sidecar(config: Path, log_level: str) -> None:
         pickle.dump(sidecar_options(settings), handed_over)
         handed_over.seek(0)
         os.set_inheritable(handed_over.fileno(), True)
-        process = [sys.executable, "-m", "autoscaler.cli.sidecar_process"]
+        process = [*same_python(), "-m", "autoscaler.cli.sidecar_process"]
         os.execv(sys.executable, [*process, str(handed_over.fileno()), log_level])
 
 

@@ -4,13 +4,16 @@ import os
 import pickle
 import sys
 
-from autoscaler.app.sidecar import run
-from autoscaler.cli.log_output import configure_logs
-from autoscaler.errors import UsageError
+from autoscaler.first_process import end_when_told
 
 
 def main(descriptor: int, log_level: str) -> None:
     """Run with the options that were left in the open file `descriptor`."""
+    end_when_told()
+    from autoscaler.app.sidecar import run  # noqa: PLC0415 - so that it can be told to end meanwhile
+    from autoscaler.cli.log_output import configure_logs  # noqa: PLC0415
+    from autoscaler.errors import UsageError  # noqa: PLC0415
+
     with os.fdopen(descriptor, "rb") as handed_over:
         options = pickle.load(handed_over)
     configure_logs(log_level)

@@ -3,6 +3,7 @@
 Who does not lead asks as well, and tells nothing. When the lead comes to it, another has changed the fleet
 since it looked, perhaps. So it looks anew before it tells anything, and until its next decision it carries
 out only an order for more that nobody else has carried out: a number of before would take back what is new.
+The decision that follows may be made before the platform shows that order, so it takes nothing of it back.
 """
 
 from dataclasses import replace
@@ -11,7 +12,7 @@ import structlog
 
 from autoscaler.domain import Decision, Fleet, Reason, ScaleTo
 from autoscaler.errors import PlatformUnavailable
-from autoscaler.ports import Leadership, LooksAnew, Platform, StandsBy
+from autoscaler.ports import ActsLater, Leadership, LooksAnew, Platform, StandsBy
 
 log = structlog.get_logger(__name__)
 
@@ -38,10 +39,13 @@ class Actuation:
         self._has_seen_as_leader = False
         self._asked: int | None = None
         self._rise: Decision | None = None
+        self._ordered_between = 0
         self._unasked: str | None = None
         self._refused: str | None = None
         self.fleet: Fleet | None = None
         """As last seen; None before the first time."""
+        if self.can_come_to_lead and isinstance(platform, ActsLater):
+            platform.act_while(lambda: self._leads)
 
     @property
     def can_come_to_lead(self) -> bool:
@@ -67,6 +71,7 @@ class Actuation:
 
     async def look(self) -> bool:
         """Ask the platform what there is, anew if the lead has come since; whether it answered."""
+        self._has_come_to_lead()  # so that what is looked at anew stands until the lead has gone
         led = self._leads
         try:
             if self.acts and self._may_be_out_of_date and isinstance(self._platform, LooksAnew):
@@ -93,14 +98,17 @@ class Actuation:
         """Tell the platform, if this program leads; nothing that was decided on a fleet nobody sees."""
         is_told = self._wanted and is_seen and _says_something(decision)
         self._rise = decision if is_told and _is_rise(decision) else None
-        if is_told and self._leads and self._has_seen_as_leader:
+        at_least, self._ordered_between = self._ordered_between, 0
+        if is_told and self._leads and self._has_seen_as_leader and decision.desired >= at_least:
             await self._tell(decision)
 
     async def take_the_lead(self) -> None:
         """If the lead has come to this program, order what it decided last, if that is more than there is."""
         if not self._has_come_to_lead() or self._rise is None:
             return
-        if await self.look() and self.fleet is not None and self._rise.desired > self.fleet.ordered:
+        await self.look()
+        if self._has_seen_as_leader and self.fleet is not None and self._rise.desired > self.fleet.ordered:
+            self._ordered_between = self._rise.desired
             await self._tell(self._rise)
 
     @property
@@ -115,13 +123,16 @@ class Actuation:
     def _has_come_to_lead(self) -> bool:
         """Whether it leads, and did not when last asked.
 
-        Who does not lead has asked for nothing; what an earlier run of it has left to be done is out of date.
+        Who does not lead has asked for nothing. What an earlier run of this program has left to be done is
+        out of date, for another may have led since.
         """
         led, leads = self._led, self._leads
         self._led = leads
+        is_lost = not leads and (led or self._asked is not None)
+        begins = led is None and self.can_come_to_lead
+        if (is_lost or begins) and isinstance(self._platform, StandsBy):
+            self._platform.stand_by()
         if not leads:
-            if (led is not False or self._asked is not None) and isinstance(self._platform, StandsBy):
-                self._platform.stand_by()
             self._asked = self._refused = None
             self._has_seen_as_leader = False
         return leads and not led

@@ -207,7 +207,7 @@ class ControlLoop:
         """Keep slot time in use and slot time there; slots are those between the last tick and this one."""
         slots = fleet.ready * fleet.slots_per_replica
         if observation is not None:
-            there = (slots + self._slots_before) / 2
+            there = max((slots + self._slots_before) / 2, observation.busy_slots_mean)
             self._recent.append(
                 (observation.busy_slots_mean * observation.interval, there * observation.interval)
             )

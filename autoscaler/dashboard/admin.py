@@ -136,7 +136,7 @@ async def start_admin(
     runner = web.AppRunner(admin_application(sources, token), access_log=None, logger=_log)
     await runner.setup()
     try:
-        await web.TCPSite(runner, host, port, ssl_context=tls).start()
+        await web.TCPSite(runner, host or None, port, ssl_context=tls).start()
     except OSError as error:
         await runner.cleanup()
         if error.errno == errno.EADDRINUSE:

@@ -68,7 +68,10 @@ class FileLeadership:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
-            self._tell(f"{self._path} cannot be opened ({error.strerror}); make its folder writable")
+            self._tell(
+                f"{self._path} cannot be opened ({error.strerror}); "
+                "make its folder writable, and the file itself if it is there"
+            )
             return
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -29,9 +29,11 @@ def write_html(picture: Picture, path: Path) -> None:
     heights = [0.68, 0.32] if picture.errors else [1.0]
     figure = make_subplots(rows=len(heights), cols=1, row_heights=heights, vertical_spacing=0.17)
     for band in picture.retold.bands:
-        _add_band(figure, picture.retold, band, f"rgba({SAID}, 0.35)", picture.retold_name)
+        name = picture.retold_name
+        _add_band(figure, picture.retold, band, f"rgba({SAID}, 0.35)", name, in_legend=name)
     for band in picture.fan.bands:
-        _add_band(figure, picture.fan, band, f"rgba({FAN}, 0.24)", f"{share(band.share)} between")
+        legend = "50, 80, 95 % between" if band is picture.fan.bands[-1] else None  # all of one color
+        _add_band(figure, picture.fan, band, f"rgba({FAN}, 0.24)", f"{share(band.share)} between", legend)
     _add_line(figure, picture.past_times, picture.past, "came", {"color": INK, "width": 1.2})
     _add_line(
         figure, picture.fan.times, picture.fan.means, picture.chosen, {"color": COLORS[0], "width": 2.5}
@@ -49,7 +51,8 @@ def write_html(picture: Picture, path: Path) -> None:
     path.write_text(_PAGE.format(title=escape(picture.title), drawn=drawn), "utf-8")
 
 
-def _add_band(figure: go.Figure, fan: Fan, band: Band, color: str, name: str) -> None:
+def _add_band(figure: go.Figure, fan: Fan, band: Band, color: str, name: str, in_legend: str | None) -> None:
+    """Fill what lies between; the bands of one color are hidden and shown together."""
     times = list(fan.times)
     for values, fill in ((band.high, None), (band.low, "tonexty")):
         figure.add_scatter(
@@ -59,11 +62,11 @@ def _add_band(figure: go.Figure, fan: Fan, band: Band, color: str, name: str) ->
             line={"width": 0},
             fill=fill,
             fillcolor=color,
-            name=name,
-            legendgroup=name,
-            showlegend=fill is not None,
+            name=in_legend or name,
+            legendgroup=color,
+            showlegend=fill is not None and in_legend is not None,
             customdata=[f"{rate(low)} – {rate(high)}" for low, high in zip(band.low, band.high, strict=True)],
-            hovertemplate="%{customdata}" if fill else None,
+            hovertemplate=f"%{{customdata}}<extra>{name}</extra>" if fill else None,
             hoverinfo=None if fill else "skip",
             row=1,
             col=1,

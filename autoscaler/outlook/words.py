@@ -53,9 +53,10 @@ def found_in_words(found: Found, zone: str) -> list[str]:
     """Say what a series holds."""
     series = found.series
     when = f", from {moment(found, 0.0, zone)}" if found.has_calendar else ""
+    requests = "1 request" if found.requests == 1 else f"{found.requests:,.0f} requests"
     return [
         f"{len(series):,} intervals of {length(series.interval)}: {length(found.span)}{when}",
-        f"{found.requests:,.0f} requests: {rate(found.rate_mean)} on average, up to {rate(found.rate_peak)}",
+        f"{requests}: {rate(found.rate_mean)} on average, up to {rate(found.rate_peak)}",
         _gaps(found, zone),
         _seasons(found),
     ]

@@ -15,8 +15,9 @@ import socket
 import ssl
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 from autoscaler.errors import PortTaken, UsageError
 
@@ -43,7 +44,7 @@ class Listener:
     async def open(
         self, make: Callable[[], asyncio.Protocol], host: str, port: int, context: ssl.SSLContext | None
     ) -> None:
-        """Listen at every address of `host`.
+        """Listen at every address of `host`; if that is empty, at all of this machine.
 
         Raises
         ------
@@ -54,10 +55,11 @@ class Listener:
         """
         loop = asyncio.get_running_loop()
         try:
-            for address in await loop.getaddrinfo(
-                host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-            ):
-                self._sockets.append(_listening(address[0], address[4], self._shared))
+            addresses = await loop.getaddrinfo(
+                host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )
+            for family, *_, address in _had(addresses):
+                self._sockets.append(_listening(family, address, self._shared))
         except OSError as error:
             for each in self._sockets:
                 each.close()
@@ -119,12 +121,26 @@ def _listening(family: int, address: object, shared: bool) -> socket.socket:
     return sock
 
 
+def _had(addresses: Sequence[Any]) -> list[Any]:
+    """Return those whose family this kernel knows, where it knows any: every interface is one of each."""
+    return [each for each in addresses if _is_known(each[0])] or list(addresses)
+
+
+def _is_known(family: int) -> bool:
+    try:
+        socket.socket(family, socket.SOCK_STREAM).close()
+    except OSError:
+        return False
+    return True
+
+
 def _said_of(error: OSError, host: str, port: int) -> UsageError:
     if error.errno == errno.EADDRINUSE:
         return PortTaken(
-            f"port {port} of {host} is taken; stop what listens there, or give the proxy another port"
+            f"port {port} of {host or 'this machine'} is taken; "
+            "stop what listens there, or set another `listen`"
         )
     return UsageError(
-        f"cannot listen at {host}, port {port}: {error.strerror or error}; "
+        f"cannot listen at {host or 'every interface'}, port {port}: {error.strerror or error}; "
         "set a host of this machine and a port that this user may use"
     )

@@ -16,7 +16,7 @@ class ProxyOptions:
     """The data listener: addresses, bounds of memory and time, drain."""
 
     host: str = "127.0.0.1"
-    """Address to listen at. Set 0.0.0.0 or :: to serve other machines."""
+    """Address to listen at. Set it empty, for every interface, to serve other machines."""
     port: int = 8080
     """Port to listen at; 0 lets the system choose one."""
     head_timeout: float = 10.0

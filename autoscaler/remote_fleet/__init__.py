@@ -9,7 +9,7 @@ of starts `told_starts` believes for a while. The telling is each platform's own
 
 from autoscaler.remote_fleet.fleet import RemoteFleet
 from autoscaler.remote_fleet.inquiry import Inquiry
-from autoscaler.remote_fleet.member import Member
+from autoscaler.remote_fleet.member import Member, names_a_host
 from autoscaler.remote_fleet.options import RemoteFleetOptions
 from autoscaler.remote_fleet.orders import Orders
 from autoscaler.remote_fleet.pauses import Pauses
@@ -26,5 +26,6 @@ __all__ = [
     "RemoteFleet",
     "RemoteFleetOptions",
     "Roster",
+    "names_a_host",
     "read_report",
 ]

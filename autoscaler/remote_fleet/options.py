@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+
+from autoscaler.remote_fleet.member import names_a_host
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class RemoteFleetOptions:
         if self.urls and self.dns is not None:
             raise ValueError("urls and dns both say where the replicas are; give one of them")
         for url in (*self.urls, *([self.dns] if self.dns is not None else [])):
-            if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
+            if not names_a_host(url):
                 raise ValueError(f"{url!r} is no base URL; write it as http://HOST:PORT")
         bases = [url.rstrip("/") for url in self.urls]
         if twice := sorted({url for url in bases if bases.count(url) > 1}):

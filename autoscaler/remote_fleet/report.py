@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from autoscaler.remote_fleet.member import Member
+from autoscaler.remote_fleet.member import Member, names_a_host
 
 REPORT_BYTES_MAX = 4 * 2**20
 """A longer report is not read [bytes]; ten thousand replicas take about one megabyte."""
@@ -77,13 +77,9 @@ def _members(given: Sequence[str | _Replica]) -> list[Member]:
 
 
 def _member(given: _Replica) -> Member:
-    try:
-        parts = urlsplit(given.url)
-        is_clean = given.url.isprintable() and " " not in given.url
-        usable = is_clean and parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or parts.query or parts.fragment:
+    parts = urlsplit(given.url) if names_a_host(given.url) else None
+    is_clean = given.url.isprintable() and " " not in given.url
+    if parts is None or not is_clean or parts.query or parts.fragment:
         raise ValueError(f"{given.url[:200]!r} is no base URL of a replica; write it as http://HOST:PORT")
     url = given.url.rstrip("/")
     return Member(given.id or url, url, given.grpc_target)

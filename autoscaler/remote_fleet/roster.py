@@ -106,6 +106,11 @@ class Roster:
         """Who is listed."""
         return [watched.member for watched in self._watched.values()]
 
+    @property
+    def answering(self) -> set[str]:
+        """Ids of those that answered when they were probed last; of draining ones before they drained."""
+        return {key for key, watched in self._watched.items() if watched.is_ready}
+
     def start(self, listener: ReplicaListener) -> None:
         """Tell `listener` from now on."""
         self._listener = listener

@@ -15,6 +15,7 @@ from autoscaler.domain import Objective
 from autoscaler.errors import UsageError
 from autoscaler.queueing.batch_line import BatchLine
 from autoscaler.queueing.continuous_batching import StepLine
+from autoscaler.units import format_duration
 
 Floats = NDArray[np.float64]
 
@@ -124,7 +125,8 @@ class Scenario:
         known = round(history / self.interval)
         if known >= len(self.counts):
             raise UsageError(
-                f"a history of {history:g} s leaves nothing to replay of {self.duration:g} s; shorten it"
+                f"a history of {format_duration(history)} leaves nothing to replay of "
+                f"{format_duration(self.duration)}; shorten it"
             )
         counts, past = self.counts[known:], self.counts[:known]
         return replace(self, counts=counts, history=past, history_interval=self.interval)

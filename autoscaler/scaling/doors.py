@@ -11,7 +11,8 @@ the time of a door is laid out in order, and `covered_until` says how far. What 
 
 What arrives late for a time that was carried on is not counted on top of it. A door with a new incarnation
 was restarted: it counts from one again, and is the same door. Two addresses with one incarnation are one
-door. If nobody at all was heard of within `carry`, nothing is known, and there is no observation.
+door, which is counted at one of them; at another once it does not answer there any more. If nobody at all
+was heard of within `carry`, nothing is known, and there is no observation.
 """
 
 from collections import deque
@@ -94,6 +95,8 @@ class _Door:
     """Of the last while: its rates are those that are carried on."""
     covered_until: float = 0.0
     """Its time is counted, or carried on, so far [s, monotonic]; once it has told something."""
+    twin: "_Door | None" = None
+    """Another address of the same process, where it is counted; None if it is counted here."""
 
 
 class Doors:
@@ -118,11 +121,14 @@ class Doors:
     def cursor(self, address: str) -> tuple[str, int]:
         """Return whose intervals up to which number are known; ("", 0) of one that never answered."""
         door = self._doors[address]
+        while door.twin is not None:
+            door = door.twin
         return door.incarnation, door.sequence
 
     def slots(self) -> list[int]:
         """Return the slots of each door that has some [1]."""
-        return [door.reading.slots for door in self._doors.values() if door.reading and door.reading.slots]
+        readings = [door.reading for door in self._doors.values() if door.twin is None]
+        return [reading.slots for reading in readings if reading and reading.slots]
 
     def busy(self) -> dict[str, int]:
         """Return the slots in use by address."""
@@ -141,16 +147,20 @@ class Doors:
         if door is None:
             return
         door.heard_at, door.is_silent, door.is_over, door.refused_since = now, False, False, None
-        if self._is_counted_elsewhere(address, reading.incarnation):
-            return
+        door.reading, door.twin = reading, None
+        twin = self._twin_of(door, reading.incarnation)
+        if twin is not None and twin.is_silent:
+            _take_over(door, twin)
         if door.incarnation != reading.incarnation:
             self._restarts += door.incarnation != ""
             door.incarnation, door.sequence = reading.incarnation, 0
+        if twin is not None and not twin.is_silent:
+            _leave_to(twin, door)
+            return
         for each in reading.intervals:
             if each.sequence > door.sequence:
                 door.sequence = each.sequence
                 self._count(door, each)
-        door.reading = reading
 
     def unanswered(self, address: str, now: float, *, refused: bool = False) -> None:
         """Take in that a door did not answer; `refused` if its machine said that nobody listens there."""
@@ -225,19 +235,23 @@ class Doors:
                 door.recent.clear()
             else:
                 del self._doors[address]
+                for other in self._doors.values():
+                    other.twin = None if other.twin is door else other.twin
 
     def _is_over(self, door: _Door, now: float) -> bool:
         """Whether it has ended, or is taken to."""
         if not door.is_silent:
             return False
-        if door.is_over or (door.reading is not None and door.reading.is_leaving):
+        if _has_ended(door):
             return True
         if not door.is_listed and now - _last_sign(door) >= self._options.carry:
             return True
         return door.refused_since is not None and now - door.refused_since >= self._options.forget
 
     def _is_blind(self, door: _Door, now: float) -> bool:
-        return door.is_silent and not door.is_over and now - _last_sign(door) >= self._options.carry
+        if door.twin is not None or door.is_over:
+            return False
+        return door.is_silent and now - _last_sign(door) >= self._options.carry
 
     def _is_anybody_heard(self, now: float) -> bool:
         return any(
@@ -246,17 +260,40 @@ class Doors:
             if not door.is_over
         )
 
-    def _is_counted_elsewhere(self, address: str, incarnation: str) -> bool:
-        return any(
-            other.incarnation == incarnation and not other.is_silent
-            for elsewhere, other in self._doors.items()
-            if elsewhere != address
-        )
+    def _twin_of(self, door: _Door, incarnation: str) -> _Door | None:
+        """Return the other address at which that process is counted, if there is one."""
+        for other in self._doors.values():
+            if other is not door and other.twin is None and other.incarnation == incarnation:
+                return other
+        return None
 
     def _count_doors(self, blind: int) -> DoorCounts:
-        there = [door for door in self._doors.values() if not door.is_over]
+        there = [door for door in self._doors.values() if door.twin is None and not door.is_over]
         heard = sum(not door.is_silent for door in there)
         return DoorCounts(heard, len(there) - heard - blind, blind, self._restarts)
+
+
+def _take_over(door: _Door, twin: _Door) -> None:
+    """Count a process at `door` from now on; it has been at `twin`, and does not answer there."""
+    door.incarnation, door.sequence = twin.incarnation, twin.sequence
+    door.recent, door.covered_until = twin.recent, twin.covered_until
+    twin.reading = None
+    _leave_to(door, twin)
+
+
+def _leave_to(twin: _Door, door: _Door) -> None:
+    """Count nothing more at `door`: its process is counted at `twin`."""
+    twin.fresh = [*door.fresh, *twin.fresh]
+    door.incarnation, door.fresh, door.recent, door.twin = "", [], deque(), twin
+
+
+def _has_ended(door: _Door) -> bool:
+    """Whether it does not answer any more, after it said that it would leave, or was found to be gone."""
+    if not door.is_silent:
+        return False
+    if door.is_over or (door.reading is not None and door.reading.is_leaving):
+        return True
+    return door.twin is not None and _has_ended(door.twin)
 
 
 def _last_sign(door: _Door) -> float:

@@ -21,7 +21,7 @@ from autoscaler.settings.written import Written, keep
 from autoscaler.units import Address
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}")
-_EVERY_INTERFACE = ("0.0.0.0", "::")
+_EVERY_INTERFACE = ("", "0.0.0.0", "::")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _WRITTEN_FILES: tuple[KeyPath, ...] = (
     ("history",),

@@ -17,7 +17,9 @@ from autoscaler.sharing.message import SharesHeld
 class KnownProxy:
     """One address at which a proxy is, or shall be."""
 
-    listed_at: float
+    silent_since: float
+    """When it was listed, or first did not answer since it was heard last [s, monotonic]. Time in which it
+    was not asked says nothing of it: this controller may have stood still."""
     is_known: bool = False
     """Whether nobody's order but ours can come in there."""
     refusals: int = 0
@@ -25,7 +27,7 @@ class KnownProxy:
     tag: str = ""
     """Of its state as last heard; empty until then."""
     held: SharesHeld = field(default_factory=SharesHeld)
-    heard_at: float | None = None
+    was_heard: bool = False
     is_silent: bool = True
     _under_way: Mapping[str, int] | None = None
     """Shares of an order for this state that may come in still."""
@@ -54,7 +56,7 @@ class KnownProxy:
         """An order with these shares goes out, for the state as last heard."""
         self._under_way = _more_of(self._under_way or {}, share)
 
-    def said(self, held: SharesHeld, tag: str, now: float, *, confirms: bool) -> None:
+    def said(self, held: SharesHeld, tag: str, *, confirms: bool) -> None:
         """It answered; `confirms` if it has taken in the order that it was sent."""
         if confirms:
             self.is_known = True
@@ -62,17 +64,14 @@ class KnownProxy:
             self.is_known = False  # another process, or another's order
         if confirms or tag != self.tag:
             self._under_way = None
-        self.tag, self.held, self.heard_at = tag, held, now
+        self.tag, self.held, self.was_heard = tag, held, True
         self.is_silent, self.refusals = False, 0
 
-    def said_nothing(self, *, refused: bool) -> None:
+    def said_nothing(self, now: float, *, refused: bool) -> None:
         """It did not answer; `refused` if its machine said that nobody listens there."""
-        self.is_silent = True
+        if not self.is_silent:
+            self.is_silent, self.silent_since = True, now
         self.refusals = self.refusals + 1 if refused else 0
-
-    def silent_for(self, now: float) -> float:
-        """Return how long ago it was heard, or listed if it never was [s]."""
-        return now - (self.listed_at if self.heard_at is None else self.heard_at)
 
     def as_divided(self) -> ProxyShare:
         """Return what is divided by."""

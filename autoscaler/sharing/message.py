@@ -24,6 +24,8 @@ MESSAGE_BYTES_MAX = 2**20
 
 _SHARE_MAX = 1_000_000
 """No server serves so many requests at a time [1]; what is more is a mistake."""
+_WAITING_MAX = 1_000_000_000
+"""No proxy has so many requests in its queue [1]; what is more is a mistake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,7 @@ class ReplicaTold:
     """Its gRPC port as `host:port`; None if it has none."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.share <= _SHARE_MAX:
-            raise ValueError(f"need 0 <= share <= {_SHARE_MAX}, got {str(self.share)[:20]}")
+        _check_count("share", self.share, _SHARE_MAX)
         _check_url(self.url)
 
 
@@ -64,8 +65,8 @@ class ReplicaHeld:
     grpc_target: str | None = None
 
     def __post_init__(self) -> None:
-        if self.share < 0 or self.busy < 0:
-            raise ValueError(f"need share, busy >= 0, got {self.share}, {self.busy}")
+        for count in (self.share, self.busy):
+            _check_count("share, busy", count, _SHARE_MAX)
         _check_url(self.url)
 
 
@@ -85,8 +86,14 @@ class SharesHeld:
     """Slots that it uses still of replicas that it was told are gone, by id [1]: they might come back."""
 
     def __post_init__(self) -> None:
-        if self.waiting < 0 or any(count < 0 for count in self.gone.values()):
-            raise ValueError(f"need waiting, gone >= 0, got {self.waiting}, {self.gone}")
+        _check_count("waiting", self.waiting, _WAITING_MAX)
+        for count in self.gone.values():
+            _check_count("gone", count, _SHARE_MAX)
+
+
+def _check_count(name: str, count: int, most: int) -> None:
+    if not 0 <= count <= most:
+        raise ValueError(f"need 0 <= {name} <= {most}, got {str(count)[:20]}")
 
 
 def _check_url(url: str) -> None:

@@ -26,7 +26,10 @@ def shares_routes(fleets: Mapping[str, ToldFleet]) -> list[web.RouteDef]:
 
     async def put(request: web.Request) -> web.Response:
         fleet = fleet_of(request)
-        raw = await request.read()
+        try:
+            raw = await request.read()
+        except ConnectionError as error:  # whoever sent it has gone, and hears of nothing
+            raise web.HTTPBadRequest(text="the order broke off") from error
         asked = request.headers.get("If-Match", "").strip('"')
         if not asked:
             raise web.HTTPBadRequest(text="If-Match: missing; send the ETag of the state that was read")

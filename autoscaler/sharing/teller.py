@@ -30,7 +30,7 @@ from autoscaler.scaling.doors import Doors, MergeOptions
 from autoscaler.scaling.proxy_share import within_reach
 from autoscaler.sharing.known_proxy import KnownProxy, may_hold_the_rest
 from autoscaler.sharing.message import MESSAGE_BYTES_MAX, PATH, ReplicaTold, SharesTold, read_held
-from autoscaler.telemetry.demand.reader import DoorReader, is_refused, whole_body
+from autoscaler.telemetry.demand.reader import DoorReader, is_refused, is_worth_saying, whole_body
 from autoscaler.telemetry.plain import encode
 
 INTERVAL = 0.5
@@ -90,6 +90,7 @@ class Teller:
         self._divider = Divider(INTERVAL)
         self._led_since: float | None = None
         self._trouble: dict[str, str] = {}
+        self._said_at: dict[str, float] = {}
 
     def __repr__(self) -> str:
         return f"<Teller {self._pool} {self.shares()}>"
@@ -186,12 +187,13 @@ class Teller:
     def _left_to_proxies(self, seen: Mapping[str, Replica]) -> dict[str, Replica]:
         """Return the replicas that do not answer here, and that proxies reach and have slots of."""
         left: dict[str, Replica] = {}
-        for proxy in self._proxies.values():
+        there = self._each_once().values()
+        for proxy in there:
             for replica_id, each in proxy.held.replicas.items():
                 if replica_id in seen or not self._is_listed(replica_id):
                     continue
                 if each.is_ready and each.share and not proxy.is_silent:
-                    slots = sum(other.share.get(replica_id, 0) for other in self._proxies.values())
+                    slots = sum(other.share.get(replica_id, 0) for other in there)
                     left[replica_id] = Replica(replica_id, each.url, slots, each.grpc_target)
         return left
 
@@ -202,7 +204,7 @@ class Teller:
             address
             for address, proxy in there.items()
             if not proxy.is_known
-            and (now - began < self._merge.carry or (proxy.is_silent and proxy.heard_at is not None))
+            and (now - began < self._merge.carry or (proxy.is_silent and proxy.was_heard))
         ]
 
     def _is_news(self, address: str, told: SharesTold) -> bool:
@@ -216,12 +218,14 @@ class Teller:
         now, listed = self._clock.now(), set(self._doors.addresses)
         for address, proxy in list(self._proxies.items()):
             patience = self._merge.forget if address in listed else self._merge.carry
-            if not proxy.is_silent or (proxy.refusals < _REFUSALS and proxy.silent_for(now) < patience):
+            if not proxy.is_silent or (proxy.refusals < _REFUSALS and now - proxy.silent_since < patience):
                 continue
             if address in listed:
                 self._proxies[address] = KnownProxy(now, is_known=True, refusals=proxy.refusals)
             else:
                 del self._proxies[address]
+                self._trouble.pop(address, None)
+                self._said_at.pop(address, None)
 
     # -- asking
 
@@ -250,19 +254,21 @@ class Teller:
                 raise ValueError(f"answered {answer.status}: {raw[:200].decode('utf-8', 'replace')}")
             held = read_held(raw)
         except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
-            proxy.said_nothing(refused=is_refused(error))
+            proxy.said_nothing(self._clock.now(), refused=is_refused(error))
             self._note(address, str(error) if isinstance(error, ValueError) else "")
         else:
             tag, confirms = (
                 answer.headers.get("ETag", "").strip('"'),
                 method == "PUT" and answer.status == 200,
             )
-            proxy.said(held, tag, self._clock.now(), confirms=confirms)
+            proxy.said(held, tag, confirms=confirms)
             self._note(address, "")
 
     def _note(self, address: str, trouble: str) -> None:
         """Say once what is wrong with an answer; that there is none the reader of demand says."""
-        if trouble and trouble != self._trouble.get(address):
+        before = self._trouble.get(address)
+        is_news = trouble and trouble != before
+        if is_news and is_worth_saying(self._said_at, address, self._clock.now(), is_first=not before):
             log.warning("a proxy cannot be told its slots", pool=self._pool, proxy=address, why=trouble)
         self._trouble[address] = trouble
 

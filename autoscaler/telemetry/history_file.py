@@ -151,8 +151,9 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
             f"history {path}: cannot be looked at ({error.strerror}). Name another, or use another account."
         ) from error
     if not is_there:
+        what = "is no file" if path.exists() else "no such file"
         raise UsageError(
-            f"history {path}: no such file. Name the history file of the program, or start the program first."
+            f"history {path}: {what}. Name the history file of the program, or start the program first."
         )
     with readable(path):
         try:

@@ -12,27 +12,36 @@ import sys
 import time
 from base64 import b64decode, b64encode
 from hmac import compare_digest, digest
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Lock
 
 secret_file, port, *command = sys.argv[1:]
-line, done = Path(secret_file).read_text().splitlines()[0].strip(), set()
+line, done, one_at_a_time = Path(secret_file).read_text().splitlines()[0].strip(), set(), Lock()
 secret = b64decode(line[6:]) if line.startswith("whsec_") else line.encode()
+OLDEST, LONGEST = 300, 1_000_000  # an event [s], and its body [bytes]
 
 
 class Receiver(BaseHTTPRequestHandler):
-    timeout = 10  # of a connection on which nothing comes, for there is one at a time
+    timeout = 10  # of a connection on which nothing comes
 
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(self.react(body, self.headers["Webhook-Id"], self.headers["Webhook-Timestamp"]))
-        self.end_headers()
+        length = self.headers["Content-Length"] or ""
+        if not (length.isdecimal() and int(length) <= LONGEST):
+            self.close_connection = True  # what comes is not read
+            return self.answer(413)
+        body = self.rfile.read(int(length))
+        with one_at_a_time:
+            status = self.react(body, self.headers["Webhook-Id"], self.headers["Webhook-Timestamp"])
+        return self.answer(status)
 
     def react(self, body, event, timestamp):
-        right = "v1," + b64encode(digest(secret, f"{event}.{timestamp}.".encode() + body, "sha256")).decode()
-        given = (self.headers["Webhook-Signature"] or "").split()
-        if not any(compare_digest(right, each) for each in given) or abs(time.time() - int(timestamp)) > 300:
-            return 401  # nobody knows who sent it, or when
+        right = b"v1," + b64encode(digest(secret, f"{event}.{timestamp}.".encode() + body, "sha256"))
+        given = (self.headers["Webhook-Signature"] or "").encode().split()
+        if not any(compare_digest(right, each) for each in given):
+            return 401  # nobody knows who sent it
+        if abs(time.time() - int(timestamp)) > OLDEST:
+            return 401  # somebody may have kept it
         if event not in done:
             words = [word.replace("{desired}", str(json.loads(body)["data"]["desired"])) for word in command]
             if subprocess.run(words, check=False).returncode:
@@ -40,5 +49,9 @@ class Receiver(BaseHTTPRequestHandler):
             done.add(event)
         return 204
 
+    def answer(self, status):
+        self.send_response(status)
+        self.end_headers()
 
-HTTPServer(("127.0.0.1", int(port)), Receiver).serve_forever()
+
+ThreadingHTTPServer(("127.0.0.1", int(port)), Receiver).serve_forever()

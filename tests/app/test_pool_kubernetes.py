@@ -84,9 +84,27 @@ async def test_check_names_the_right_that_lacks(cluster, tmp_path, denied, level
 async def test_check_names_a_port_and_a_kind_that_are_not_there(cluster, tmp_path):
     found = await checked(tmp_path, {**platform(cluster, tmp_path), "port": "metrics"})
     assert found["service"].level is Level.WARNING
-    assert "no endpoint of chat is ready at port metrics" in found["service"].text
+    assert found["service"].text == (
+        f"Service chat: it has no port metrics; set port to one of these: http: {cluster.port}"
+    )
     found = await checked(tmp_path, {**platform(cluster, tmp_path), "resource_kind": "DaemonSet"})
     assert found["name"].level is Level.PROBLEM
+
+
+async def test_check_asks_which_of_several_ports_is_meant(cluster, tmp_path):
+    metrics = {"name": "metrics", "port": 8002, "protocol": "TCP"}
+    cluster.slices["slice-0"]["ports"].insert(0, metrics)
+    found = await checked(tmp_path, platform(cluster, tmp_path))
+    assert found["service"].level is Level.WARNING
+    assert "the first is taken; set port to one of metrics, http" in found["service"].text
+    found = await checked(tmp_path, {**platform(cluster, tmp_path), "port": "http"})
+    assert found["service"].level is Level.OK
+
+
+async def test_check_takes_no_pod_for_ready_that_terminates(cluster, tmp_path):
+    cluster.scale_by_hand(1)
+    found = await checked(tmp_path, platform(cluster, tmp_path))
+    assert found["service"].text == "Service chat has 1 ready endpoint(s)"
 
 
 @pytest.mark.parametrize("file", ["kubernetes/rbac.yaml"])

@@ -1,6 +1,7 @@
 """`autoscaler sidecar` as its users run it: small, in order at the end, and telling what came."""
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -144,6 +145,33 @@ async def test_a_taken_port_is_a_clear_error(sidecar):
     said = running.said.read_text()
     assert running.process.returncode == 2
     assert str(running.data) in said and "Traceback" not in said
+
+
+async def test_an_order_that_breaks_off_or_never_ends_does_no_harm(sidecar):
+    running = sidecar(pools={"chat": {"platform": {"kind": "controller"}}}).launch()
+    await told_as_soon_as_it_listens(running)
+    half = b"PUT /api/shares/chat HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{"
+    writers = [(await asyncio.open_connection("127.0.0.1", running.admin))[1] for _ in range(2)]
+    for writer in writers:
+        writer.write(half)
+        await writer.drain()
+    await running.get("/healthz")  # by now they have been read
+    broken, stuck = writers
+    broken.transport.abort()
+    assert await running.end(timeout=40.0) == 0
+    stuck.close()
+    assert "exc_type" not in running.said.read_text()
+
+
+async def test_it_takes_no_modules_of_the_folder_in_which_it_was_started(sidecar, tmp_path):
+    running = sidecar()
+    (tmp_path / "uvloop.py").write_text("raise SystemExit('a file of somebody else was run')")
+    command = [sys.executable, "-P", "-m", "autoscaler", "sidecar", "-c", str(running.config)]
+    with running.said.open("ab") as said:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        running.process = subprocess.Popen(command, cwd=tmp_path, stderr=said, env=environment)
+    await running.ready()
+    assert await running.end() == 0
 
 
 def test_what_it_imports_is_little():

@@ -153,6 +153,14 @@ async def test_slots_that_nobody_set_are_those_that_doors_tell():
     assert (await slots.fleet()).slots_per_replica == 6
 
 
+def test_a_platform_that_acts_later_is_asked_through_its_slots_whether_it_may(a_pool):
+    pool = a_pool(lead := NotLeading())
+    pool.platform._wish = 3
+    assert pool.platform.desired is None
+    lead.is_leader = True
+    assert pool.platform.desired == 3
+
+
 def test_the_slots_in_use_of_a_replica_are_those_of_the_door_on_its_host():
     doors = Doors(MergeOptions(), 0.0)
     doors.listed([DOOR, "http://10.0.0.6:8082"], 0.0)

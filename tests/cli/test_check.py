@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from autoscaler.cli import probe_machine
+from autoscaler.cli import check, probe_machine
 from autoscaler.cli.check import probe
 from autoscaler.cli.findings import Level
 from autoscaler.cli.probe_files import probe_folder
@@ -35,6 +35,16 @@ def settings_of(pool: str, **top: str):
 
 async def found(settings) -> dict[str, tuple[Level, str]]:
     return {finding.subject: (finding.level, finding.text) for finding in await probe(settings)}
+
+
+def test_no_name_of_a_key_is_cut_off_and_brackets_of_a_file_are_its_own(monkeypatch, capsys):
+    monkeypatch.setattr(check, "_WIDTH_OF_PIPE", 60)
+    settings_of("platform: {kind: static, urls: [http://127.0.0.1:1]}")
+    Path("f.yaml").rename("f[red].yaml")
+    check.check_file(Path("f[red].yaml"), as_json=False)
+    text = capsys.readouterr().out
+    assert "f[red].yaml" in text
+    assert "…" not in text
 
 
 def local(command: str, more: str = "") -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from autoscaler.cli import explain_verify
 from autoscaler.cli.commands import app
 from autoscaler.errors import UsageError
 from autoscaler.telemetry.history import History
@@ -52,6 +53,13 @@ def test_a_history_that_was_left_alone_is_identical_and_the_exit_code_0(path):
     assert (row.split()[0], row.split()[-3:]) == ("chat", ["200", "200", "0"])
     assert remark == "chat: all 200 re-executed decisions are identical, to the last bit."
     assert done.exit_code == 0
+
+
+def test_a_narrow_terminal_shows_the_pool_and_the_counts(path, monkeypatch):
+    monkeypatch.setattr(explain_verify, "_WIDTH_OF_PIPE", 60)
+    heading, row, _ = verified("--history", path).output.splitlines()
+    assert heading.split() == ["pool", "re-executed", "identical", "not", "possible"]
+    assert row.split() == ["chat", "200", "200", "0"]
 
 
 def test_a_changed_decision_is_shown_and_the_exit_code_1(path):

@@ -129,6 +129,39 @@ def test_a_mistake_ends_the_process_without_a_traceback(words, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+TEN_ERLANGS = ("plan", "--arrival-rate", "1/s", "--service-time", "10s")
+
+
+def test_a_locale_that_lacks_a_sign_gets_another_one():
+    done = subprocess.run(
+        [sys.executable, "-m", "autoscaler", *TEN_ERLANGS],
+        check=False,
+        capture_output=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"inside the band of 60?75 %" in done.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("words", [TEN_ERLANGS, ("--help",)])
+def test_a_full_disk_is_named_without_a_traceback(words):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "autoscaler", *words],
+            check=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+    assert done.returncode == 2
+    said = "autoscaler: cannot write: No space left on device; make room where it writes to\n"
+    assert done.stderr == said
+
+
 def test_all_problems_of_a_file_are_told_and_counted(tmp_path):
     (tmp_path / "f.yaml").write_text("mode: atc\nadmim: :1\npools: {}\n")
     done = autoscaler("check", "-c", "f.yaml", cwd=tmp_path)

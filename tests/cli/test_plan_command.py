@@ -3,15 +3,20 @@
 import json
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from autoscaler.cli.plan_pools_file import read_pools
 from autoscaler.cli.plan_run import Output, run_plan
+from autoscaler.cli.plan_show import show_answer, show_pools
 from autoscaler.cli.plan_values import Wrong, question_of, read_values
 from autoscaler.errors import SettingsError, UsageError
+from autoscaler.plan.answer import answer
 from autoscaler.plan.one_by_one import Impatient, OneByOne
+from autoscaler.plan.pools import answer_pools
 from autoscaler.plan.question import Band, WaitBound
 from autoscaler.plan.together import Batches, Continuous
 from autoscaler.queueing.impatience import ExponentialPatience, FixedPatience
@@ -169,6 +174,24 @@ def test_the_table_marks_the_recommended_size_and_says_why(capsys):
     assert "the wait objective binds" in text
 
 
+def test_a_narrow_terminal_shows_fewer_columns_and_those_whole():
+    out = Console(width=60, file=StringIO())
+    show_answer(out, answer(question(**TEN_ERLANGS, price="$2.50")))
+    heading, *rows = out.file.getvalue().splitlines()[:8]
+    assert heading.split() == ["servers", "busy", "p99", "wait", "kept", "cost", "an", "hour"]
+    marked = [row.split() for row in rows if row.startswith("→")]
+    assert marked == [["→", "15", "66.7", "%", "4.6", "s", "yes", "$37.50"]]
+
+
+def test_pools_on_a_narrow_terminal_keep_what_they_need_and_cost():
+    pools = {"chat": question(**TEN_ERLANGS), "a-pool-with-a-long-name": question(**TEN_ERLANGS)}
+    out = Console(width=60, file=StringIO())
+    show_pools(out, answer_pools(pools))
+    heading, first, *_ = out.file.getvalue().splitlines()
+    assert heading.split() == ["pool", "replicas", "binding", "replica-hours/h"]
+    assert first.split() == ["chat", "15", "wait", "15"]
+
+
 def test_as_data_it_is_the_same(capsys):
     plain = as_json(capsys, **TEN_ERLANGS, price="2.50")
     assert (plain["recommended"], plain["binding"], plain["conflict"]) == (15, "wait", None)
@@ -226,7 +249,7 @@ def test_a_picture_is_written_beside_the_answer(tmp_path, capsys):
 
 
 def test_a_picture_of_unknown_form_or_without_its_library_is_refused_at_once(monkeypatch):
-    with pytest.raises(UsageError, match=r"--plot p.pdf: a file that ends in .png or .html"):
+    with pytest.raises(UsageError, match=r"--plot p.pdf: write the name of a file that ends in .png or"):
         run_plan(TEN_ERLANGS, Output(as_json=False, plot=Path("p.pdf")))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(

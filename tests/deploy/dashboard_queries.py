@@ -49,7 +49,13 @@ OF_CONTROLLERS = frozenset(
 )
 """Panels that are empty where one program does everything."""
 
-_VARIABLES = {"$pool": ".+", "$objective": "5", "$__rate_interval": "10s", "$__interval": "10s"}
+_VARIABLES = {
+    "$namespace": ".*",
+    "$pool": ".+",
+    "$objective": "5",
+    "$__rate_interval": "10s",
+    "$__interval": "10s",
+}
 
 
 @dataclass(frozen=True)

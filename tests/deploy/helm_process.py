@@ -41,13 +41,13 @@ class Helm:
         """Return what Helm finds in the chart."""
         return self._ask(None)
 
-    def render(self, values: dict[str, Any]) -> dict[str, str]:
+    def render(self, values: dict[str, Any], release: str = RELEASE) -> dict[str, str]:
         """Return the text of each template. Raises Refused."""
-        return self._ask(values)
+        return self._ask({"values": values, "release": release})
 
-    def manifests(self, values: dict[str, Any]) -> list[dict[str, Any]]:
+    def manifests(self, values: dict[str, Any], release: str = RELEASE) -> list[dict[str, Any]]:
         """Return what the templates make of the values. Raises Refused."""
-        texts = [text for path, text in self.render(values).items() if path.endswith(".yaml")]
+        texts = [text for path, text in self.render(values, release).items() if path.endswith(".yaml")]
         return [manifest for text in texts for manifest in yaml.safe_load_all(text) if manifest]
 
     def close(self) -> None:
@@ -71,12 +71,12 @@ def _serve(path: str) -> None:
 
     for line in sys.stdin:
         try:
-            values = json.loads(line)
-            if values is None:
+            asked = json.loads(line)
+            if asked is None:
                 said = helm_python.lint(path)
             else:
                 with helm_python.Chart.load(path) as chart:
-                    said = chart.render(values=values, name=RELEASE, namespace=NAMESPACE)
+                    said = chart.render(values=asked["values"], name=asked["release"], namespace=NAMESPACE)
             print(json.dumps({"said": said}), flush=True)
         except helm_python.HelmError as error:
             print(json.dumps({"refused": str(error)}), flush=True)

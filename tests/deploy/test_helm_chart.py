@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from autoscaler.cli.admin_client import TOKEN_FILE
 from autoscaler.platforms.keda import KedaOptions
 from tests.deploy.helm_process import ABSENT, Helm, Refused, installed
 from tests.deploy.manifests import (
@@ -29,6 +30,7 @@ NAME = "inference-autoscaler"
 POOL = {"server": {"kind": "openai"}, "platform": {"kind": "kubernetes", "name": "chat", "service": "chat"}}
 KEDA = {"server": {"kind": "openai"}, "platform": {"kind": "keda", "dns": "http://chat:8000"}}
 STATIC = {"platform": {"kind": "static", "urls": ["http://a:8000"]}}
+WEBHOOK = {"platform": {"kind": "webhook", "url": "http://scaler", "dns": "http://a:8000"}}
 
 
 def example(name):
@@ -146,7 +148,7 @@ def test_a_pod_without_anything_to_ask_has_no_token(rendered):
 
 def test_the_scaled_object_is_the_one_that_ships_but_for_the_address(rendered, tmp_path):
     manifests = rendered(example("keda"))
-    ours = of_kind(manifests, "ScaledObject")["chat"]["spec"]
+    ours = of_kind(manifests, "ScaledObject")[f"{NAME}-chat"]["spec"]
     shipped = yaml.safe_load((DEPLOY / "keda" / "scaledobject.yaml").read_text("utf-8"))["spec"]
     address = ours["triggers"][0]["metadata"].pop("scalerAddress")
     shipped["triggers"][0]["metadata"].pop("scalerAddress")
@@ -162,7 +164,7 @@ def test_the_scaled_object_is_the_one_that_ships_but_for_the_address(rendered, t
 def test_a_scaled_object_has_the_bounds_of_a_pool_that_says_none(rendered, tmp_path):
     manifests = rendered({"pools": {"chat": KEDA}, "keda": {"scaledObjects": {"chat": {"name": "x"}}}})
     pool = settings_in(of_kind(manifests, "ConfigMap")[NAME], tmp_path).pools["chat"]
-    spec = of_kind(manifests, "ScaledObject")["chat"]["spec"]
+    spec = of_kind(manifests, "ScaledObject")[f"{NAME}-chat"]["spec"]
     assert spec["minReplicaCount"] == pool.policy.replicas_min
     assert spec["maxReplicaCount"] == pool.policy.replicas_max
 
@@ -176,7 +178,10 @@ def test_monitors_scrape_the_admin_port_that_there_is(rendered):
     (pods,) = of_kind(manifests, "PodMonitor").values()
     admin = of_kind(manifests, "Service")[f"{NAME}-admin"]
     assert monitor["spec"]["selector"]["matchLabels"].items() <= admin["metadata"]["labels"].items()
-    assert monitor["spec"]["endpoints"] == [{"interval": "15s", "path": "/metrics", "port": "admin"}]
+    one_job = {"targetLabel": "job", "replacement": "inference-autoscaler"}
+    assert monitor["spec"]["endpoints"] == [
+        {"interval": "15s", "path": "/metrics", "port": "admin", "relabelings": [one_job]}
+    ]
     assert pods["spec"]["podMetricsEndpoints"] == monitor["spec"]["endpoints"]
     rules = yaml.safe_load((DEPLOY / "prometheus" / "rules.yaml").read_text("utf-8"))
     assert next(iter(of_kind(manifests, "PrometheusRule").values()))["spec"] == rules
@@ -236,6 +241,98 @@ def test_without_persistence_the_history_ends_with_the_pod(rendered):
     assert "strategy" not in workload["spec"]
 
 
+@pytest.mark.parametrize("pool", [POOL, KEDA, WEBHOOK])
+def test_two_programs_never_scale_the_same_pool_during_an_upgrade(rendered, pool):
+    values = {"pools": {"a": pool}, "persistence": {"enabled": False}}
+    (workload,) = of_kind(rendered(values), "Deployment").values()
+    assert workload["spec"]["strategy"] == {"type": "Recreate"}
+    # Server-side apply cannot go from one strategy to the other, and many begin with recommendations.
+    (before,) = of_kind(rendered({**values, "mode": "recommend"}), "Deployment").values()
+    assert before["spec"]["strategy"] == workload["spec"]["strategy"]
+    (harmless,) = of_kind(rendered({**values, "mode": "recommend", "replicas": 2}), "Deployment").values()
+    assert "strategy" not in harmless["spec"]
+
+
+@pytest.mark.parametrize("topology", ["standalone", "proxies", "sidecar"])
+@pytest.mark.parametrize("release", ["r", "my.release", "a" * 53])
+@pytest.mark.parametrize("pool", ["chat", "Meta.Llama_3", "p" * 62 + "1", "_x_"])
+def test_names_are_taken_by_kubernetes_whatever_those_of_pools_and_releases_are(
+    rendered, topology, release, pool
+):
+    manifests = rendered(values_with_pools(topology, pool, "q" * 62 + "1", "q" * 62 + "2"), release)
+    check(manifests)
+    named = [(each["kind"], each["metadata"]["name"]) for each in manifests]
+    assert len(set(named)) == len(named)
+    of_services = [name for kind, name in named if kind == "Service"]
+    assert all(re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", name) for name in of_services)
+    assert all(re.fullmatch(r"[a-z]([-a-z0-9]{0,251}[a-z0-9])?", name) for _, name in named)
+
+
+def values_with_pools(topology, *pools):
+    """Return values with pools that the program scales itself, and all that can be made for them."""
+    on = {"enabled": True}
+    kept = {k: v for k, v in POOL["platform"].items() if topology != "sidecar" or k != "service"}
+    values = {
+        "topology": topology,
+        "pools": {pool: {**POOL, "platform": kept} for pool in pools},
+        "metrics": {"serviceMonitor": on, "podMonitor": on, "prometheusRule": on, "dashboard": on},
+    }
+    servers = {pool: {"selector": {"app": "a"}, "container": "server"} for pool in pools}
+    return values | ({"sidecars": {"servers": servers}} if topology == "sidecar" else {})
+
+
+@pytest.mark.parametrize(
+    ("topology", "pools", "told"),
+    [
+        ("standalone", ["a_b", "a.b"], "pools.a_b: in Kubernetes its objects would be named …-a-b"),
+        ("standalone", ["__"], "nothing in Kubernetes can be named so"),
+        ("sidecar", ["chat", "chat-admin"], "as those of pools.chat are"),
+        ("sidecar", ["admin"], "as those of the chart are"),
+        ("proxies", ["controllers"], "as those of the chart are"),
+    ],
+)
+def test_pools_whose_objects_would_have_one_name_are_refused(rendered, topology, pools, told):
+    with pytest.raises(Refused, match=re.escape(told)):
+        rendered(values_with_pools(topology, *pools))
+
+
+def test_two_releases_of_one_namespace_share_nothing(rendered):
+    values = {"pools": {"chat": KEDA}, "keda": {"scaledObjects": {"chat": {"name": "x"}}}}
+    one, other = ({(m["kind"], m["metadata"]["name"]) for m in rendered(values, r)} for r in ("one", "other"))
+    assert not one & other
+
+
+def test_a_section_that_is_emptied_is_named(rendered):
+    with pytest.raises(Refused, match=r"'/service': missing propert.*'port'"):
+        rendered({"pools": {"a": STATIC}, "service": {"port": None}})
+    with pytest.raises(Refused, match="missing property 'networkPolicy'"):
+        rendered({"pools": {"a": STATIC}, "networkPolicy": None})
+    assert rendered({"pools": {"a": STATIC}, "config": None})
+
+
+def test_who_asks_in_the_pod_has_the_token(rendered):
+    (workload,) = of_kind(
+        rendered({"pools": {"a": STATIC}, "admin": {"tokenSecret": "t"}}), "Deployment"
+    ).values()
+    (container,) = pod_of(workload)["containers"]
+    (file,) = [each["value"] for each in container["env"] if each["name"] == TOKEN_FILE]
+    assert any(file.startswith(each["mountPath"] + "/") for each in container["volumeMounts"])
+
+
+def test_the_services_say_when_clients_speak_tls(rendered):
+    triton = {**STATIC, "server": {"kind": "triton"}}
+
+    def spoken(**config):
+        ports = of_kind(rendered({"pools": {"a": triton}, "config": config}), "Service")[NAME]["spec"][
+            "ports"
+        ]
+        return {port["name"]: port["appProtocol"] for port in ports}
+
+    assert spoken() == {"http": "http", "grpc": "kubernetes.io/h2c"}
+    assert spoken(tls=None, admin_access=None) == spoken(tls={"certificate": "none"}) == spoken()
+    assert spoken(tls={"certificate": "/c", "key": "/k"}) == {"http": "https", "grpc": "https"}
+
+
 @pytest.mark.parametrize(
     ("values", "told"),
     [
@@ -249,7 +346,33 @@ def test_without_persistence_the_history_ends_with_the_pod(rendered):
         ({"pools": {"a": KEDA}, "keda": {"scaledObjects": {"b": {"name": "x"}}}}, "there is no such pool"),
         ({"pools": {"a": POOL}, "keda": {"scaledObjects": {"a": {"name": "x"}}}}, "set it to keda"),
         ({"pools": {"a": STATIC}, "replica": 2}, "replica"),
-        ({"pools": {"a": STATIC}, "config": {"listen": ":80"}}, "listen"),
+        ({"pools": {"a": STATIC}, "config": {"listen": ":80"}}, "config.listen: the chart sets it"),
+        (
+            {"pools": {"a": STATIC}, "config": {"grpc": {"listen": ":80"}}},
+            "config.grpc.listen: the chart sets",
+        ),
+        ({"pools": {"a": STATIC}, "config": {"admin_access": {"certificate": "/c"}}}, "without TLS"),
+        (
+            {
+                "pools": {"a": KEDA},
+                "keda": {"scaledObjects": {"a": {"name": "x"}}},
+                "config": {"keda": {"certificate": "/c", "key": "/k"}},
+            },
+            "config.keda.certificate",
+        ),
+        (
+            {"pools": {"a": WEBHOOK}, "replicas": 2, "persistence": {"enabled": False}},
+            "set topology to proxies",
+        ),
+        ({"pools": {"a": STATIC}, "podLabels": {"app.kubernetes.io/name": "x"}}, "finds its pods by it"),
+        ({"pools": {"a": STATIC}, "fullnameOverride": "Foo_Bar"}, "fullnameOverride"),
+        ({"pools": {"a": STATIC}, "nameOverride": "scaler."}, "nameOverride"),
+        ({"pools": {"a": STATIC}, "fullnameOverride": "x", "image": {"tag": "sha256:1"}}, "/image/tag"),
+        ({"pools": {"a": STATIC}, "image": {"repository": "here:5000/a:1"}}, "/image/repository"),
+        ({"pools": {"a": STATIC}, "env": [{"name": "A", "value": 1}]}, "/env/0/value"),
+        ({"pools": {"a": STATIC}, "persistence": {"size": "1 Gi"}}, "/persistence/size"),
+        ({"pools": {"a": STATIC}, "podDisruptionBudget": {"maxUnavailable": "half"}}, "maxUnavailable"),
+        ({"pools": {"a": STATIC}, "metrics": {"podMonitor": {"interval": "15"}}}, "interval"),
         ({"pools": {"a": {"platform": {"kind": "local"}}}}, "kind"),
         ({"pools": {"a": {}}}, "platform"),
         ({"pools": {"a": STATIC}, "image": {"digest": "sha256:1"}}, "digest"),
@@ -258,6 +381,12 @@ def test_without_persistence_the_history_ends_with_the_pod(rendered):
 def test_what_cannot_be_meant_is_refused(rendered, values, told):
     with pytest.raises(Refused, match=re.escape(told)):
         rendered(values)
+
+
+def test_a_name_that_begins_with_a_digit_is_refused_for_a_service_may_not_have_it(rendered):
+    with pytest.raises(Refused, match="set fullnameOverride"):
+        rendered({"pools": {"a": STATIC}}, "1st")
+    assert rendered({"pools": {"a": STATIC}, "fullnameOverride": "first"}, "1st")
 
 
 def test_a_digest_pins_the_image(rendered):

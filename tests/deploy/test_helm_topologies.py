@@ -61,10 +61,15 @@ MODEL_SERVER = {
 
 
 @pytest.fixture(scope="module")
-def rendered():
-    helm = Helm(CHART)
-    yield helm.manifests
-    helm.close()
+def helm():
+    started = Helm(CHART)
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module")
+def rendered(helm):
+    return helm.manifests
 
 
 def example(name: str, **changes) -> dict:
@@ -210,7 +215,7 @@ def test_pools_have_a_service_and_a_patch_each(rendered):
     values = example("sidecar")
     values["pools"]["embed_1"] = {
         "server": {"kind": "triton", "model": "embed"},
-        "platform": {"kind": "kubernetes", "name": "embed", "namespace": "far"},
+        "platform": {"kind": "kubernetes", "name": "embed", "resource_kind": "StatefulSet"},
     }
     values["sidecars"]["servers"]["embed_1"] = {
         "selector": {"app": "embed"},
@@ -228,7 +233,24 @@ def test_pools_have_a_service_and_a_patch_each(rendered):
         "chat.yaml",
         "embed_1.yaml",
     }
-    assert of_kind(manifests, "Role")[f"{NAME}-embed-1"]["metadata"]["namespace"] == "far"
+    role = of_kind(manifests, "Role")[f"{NAME}-embed-1"]
+    assert role["rules"][0]["resources"] == ["statefulsets/scale"]
+
+
+def test_the_notes_say_what_to_patch(helm):
+    values = example("sidecar")
+    values["pools"]["chat"]["platform"] |= {"name": "llama", "resource_kind": "StatefulSet"}
+    (notes,) = [text for path, text in helm.render(values).items() if path.endswith("NOTES.txt")]
+    assert "patch statefulset llama --patch-file" in notes
+
+
+def test_sidecars_in_a_namespace_where_their_configuration_is_not_are_refused(rendered):
+    values = example("sidecar")
+    values["pools"]["chat"]["platform"]["namespace"] = "far"
+    with pytest.raises(Refused, match=r"pools\.chat\.platform\.namespace: sidecars are in the pods of far"):
+        rendered(values)
+    values["pools"]["chat"]["platform"]["namespace"] = "models"
+    assert rendered(values)
 
 
 def test_proxies_are_told_and_have_no_rights(rendered, tmp_path):
@@ -250,6 +272,8 @@ def test_proxies_are_told_and_have_no_rights(rendered, tmp_path):
     budget = of_kind(manifests, "PodDisruptionBudget")[f"{NAME}-proxy"]["spec"]
     assert budget["selector"] == workload["spec"]["selector"]
     assert budget["maxUnavailable"] == 1
+    # While no replica is there no proxy is ready, and nodes shall be drained all the same.
+    assert budget["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
 
 
 def test_requests_go_to_proxies_and_never_to_controllers(rendered):
@@ -280,6 +304,8 @@ def test_for_keda_only_the_one_that_leads_answers_and_no_rolling_update_waits_fo
     assert (workload["kind"], strategy["type"]) == (kind, how)
     admin = of_kind(manifests, "Service")[f"{NAME}-admin"]["spec"]
     assert not admin.get("publishNotReadyAddresses")
+    # With one ready of two, a budget would keep the node of the one that leads from being drained for ever.
+    assert of_kind(manifests, "PodDisruptionBudget").keys() == {f"{NAME}-proxy"}
     assert "keda" in [port["name"] for port in admin["ports"]]
     (scaled,) = of_kind(manifests, "ScaledObject").values()
     assert scaled["spec"]["triggers"][0]["metadata"]["scalerAddress"].startswith(f"{NAME}-admin.")
@@ -318,8 +344,14 @@ def test_a_pod_monitor_scrapes_the_sidecars_too(rendered):
     )
     monitors = of_kind(rendered(values), "PodMonitor")
     assert monitors[f"{NAME}-chat"]["spec"]["selector"]["matchLabels"] == {"app": "chat"}
-    # Its job is then called by the monitor, which the alerts know by the word autoscaler in it.
-    assert "jobLabel" not in monitors[f"{NAME}-chat"]["spec"]
+    # The alerts know all of them by their job.
+    jobs = [
+        rule["replacement"]
+        for each in monitors.values()
+        for rule in each["spec"]["podMetricsEndpoints"][0]["relabelings"]
+        if rule["targetLabel"] == "job"
+    ]
+    assert jobs == ["inference-autoscaler"] * len(monitors) == ["inference-autoscaler"] * 2
     assert all(each["metadata"]["labels"]["release"] == "prometheus" for each in monitors.values())
 
 

@@ -270,7 +270,7 @@ def test_the_pod_monitor_names_the_port_of_our_pods(overlay):
         ),
         "PodMonitor",
     ).values()
-    assert "jobLabel" not in monitor["spec"]  # their job has the word autoscaler in it, as the alerts ask
+    assert "jobLabel" not in monitor["spec"]  # the job is then NAMESPACE/inference-autoscaler
     (port,) = [each["port"] for each in monitor["spec"]["podMetricsEndpoints"]]
     names = monitor["spec"]["selector"]["matchExpressions"][0]["values"]
     for workload in workloads(overlay).values():

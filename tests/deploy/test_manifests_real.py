@@ -16,6 +16,7 @@ import yaml
 
 from tests.deploy import helm_process
 from tests.deploy.manifests import DEPLOY, OF_OPERATORS, Manifest, of_kind, workloads
+from tests.deploy.test_helm_chart import values_with_pools
 from tests.deploy.test_helm_topologies import CHART, MODEL_SERVER, NAME
 from tests.fakes.kube_local import KubeLocal
 
@@ -85,6 +86,12 @@ def test_an_overlay_is_taken(cluster, name):
 def test_an_example_of_the_chart_is_taken(cluster, rendered, name):
     manifests = rendered(yaml.safe_load((CHART / "examples" / f"{name}.yaml").read_text("utf-8")))
     applied(cluster, f"chart-{name}", manifests)
+
+
+@pytest.mark.parametrize("topology", ["standalone", "proxies", "sidecar"])
+def test_objects_of_pools_and_releases_with_long_names_are_taken(cluster, rendered, topology):
+    values = values_with_pools(topology, "p" * 63, "Meta.Llama_3")
+    applied(cluster, f"long-{topology}", rendered(values, "a" * 53))
 
 
 def test_the_patch_is_taken_and_the_second_time_changes_nothing(cluster, rendered):

@@ -14,6 +14,7 @@ from tests.deploy.dashboard_queries import (
     OF_SOME_CONFIGURATIONS,
     RULES,
     RULES_TEST,
+    dashboard,
     panels,
     queries,
 )
@@ -54,6 +55,8 @@ def test_an_expression_names_only_metrics_that_there_are(name, exported):
 def test_an_expression_selects_by_labels_and_values_that_there_are(name, exported):
     for metric, selector in _SELECTOR.findall(EXPRESSIONS[name]):
         for label, _, value in _MATCHER.findall(selector):
+            if label in OF_THE_SCRAPE:
+                continue
             assert label in exported[metric]
             if value != ".+":
                 assert set(value.split("|")) <= exported[metric][label]
@@ -82,6 +85,21 @@ def test_every_alert_stands_in_the_documentation():
 def test_an_alert_names_others_that_there_are():
     named = set(re.findall(r"Autoscaler[A-Z]\w+", RULES.read_text("utf-8")))
     assert named == ALERTS.keys()
+
+
+@pytest.mark.parametrize(
+    "job", ["inference-autoscaler", "models/inference-autoscaler", "x-inference-autoscaler"]
+)
+def test_the_alert_for_what_is_down_knows_our_jobs_and_those_of_no_other_autoscaler(job):
+    (ours,) = re.findall(r'job=~"([^"]*)"', ALERTS["AutoscalerDown"]["expr"])
+    assert re.fullmatch(ours, job)
+    for other in (
+        "cluster-autoscaler",
+        "kube-system/cluster-autoscaler",
+        "autoscaler",
+        "vertical-pod-autoscaler",
+    ):
+        assert not re.fullmatch(ours, other)
 
 
 def test_every_alert_is_tested_to_come():
@@ -115,6 +133,22 @@ def test_every_query_of_the_dashboard_is_one(tmp_path):
         ["promtool", "check", "rules", str(file)], capture_output=True, text=True, timeout=60, check=False
     )
     assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_every_query_of_the_dashboard_asks_for_the_chosen_namespaces_only():
+    for text in asked_by_grafana():
+        kept = re.sub(r"\bon \([^)]*\) autoscaler_\w+(?![\w{])", "", text)  # only takes others out
+        metrics = re.findall(r"\bautoscaler_\w+", kept)
+        assert len(re.findall(r'\bautoscaler_\w+\{[^}]*namespace=~"\$namespace"', kept)) == len(metrics), text
+    variables = {each["name"]: each for each in dashboard()["templating"]["list"]}
+    assert variables["namespace"]["allValue"] == ".*"  # without Kubernetes there is none
+    assert "$namespace" in variables["pool"]["query"]["query"]
+
+
+def asked_by_grafana():
+    """Return every expression with its variables in it."""
+    asked = [target["expr"] for panel in panels() for target in panel["targets"]]
+    return asked + [each["expr"] for each in dashboard()["annotations"]["list"]]
 
 
 def test_every_panel_has_a_title_of_its_own_and_says_what_it_shows():

@@ -232,3 +232,4 @@ def test_pictures_are_drawn_into_files(daily, tmp_path, start):
     page = (tmp_path / "p.html").read_text()
     assert "<title>calls &lt;b&gt;.csv</title>" in page
     assert "<script src" not in page
+    assert page.count('"name":"50, 80, 95 % between"') == 2  # one entry of the legend: its edge and its area

@@ -1,13 +1,14 @@
 """Commands that cannot be run, say too much, or lie; and a lead that goes while they fail."""
 
 import asyncio
+import errno
 import json
 import os
 
 import pytest
 
 from autoscaler.errors import PlatformUnavailable
-from autoscaler.platforms.exec_command import ExecCommand, ExecOptions
+from autoscaler.platforms.exec_command import ExecCommand, ExecOptions, command
 from autoscaler.platforms.exec_command.command import run_command
 from autoscaler.platforms.exec_command.platform import busy_as_json
 from autoscaler.remote_fleet import RemoteFleetOptions
@@ -98,3 +99,55 @@ async def test_a_run_that_ends_after_the_lead_has_gone_counts_for_nothing(tmp_pa
     await platform.scale_to(5)
     await until(lambda: scaled.read_text().split() == ["5", "5"])
     await platform.stop()
+
+
+async def test_no_run_begins_once_another_acts_though_nobody_has_told_it(tmp_path):
+    scaled, acts = tmp_path / "scaled", [True]
+    script = f'echo "$1" >> {scaled}; exit 1'
+    fleet = RemoteFleetOptions(state_dir=tmp_path / "state", urls=(A,), probe_interval=0.001)
+    options = ExecOptions("chat", (*sh(script), "{replicas}"), fleet, retry_initial=0.05, retry_max=0.05)
+    platform = ExecCommand(options, ScriptedServers(A))
+    platform.act_while(lambda: acts[-1])
+    await platform.start(FakeReplicaListener())
+    await platform.scale_to(5)
+    await until(lambda: platform.last_error is not None)
+    acts.append(False)  # as after the program has stood still, while another came to lead
+    runs = len(scaled.read_text().split())
+    await until(lambda: platform.last_error is None)
+    assert len(scaled.read_text().split()) == runs
+    acts.append(True)
+    await platform.scale_to(6)
+    await until(lambda: "6" in scaled.read_text().split())
+    await platform.stop()
+
+
+async def test_what_is_not_wanted_any_more_when_status_has_ended_is_not_run(tmp_path):
+    scaled, asked, go = tmp_path / "scaled", tmp_path / "asked", tmp_path / "go"
+    status = sh(f"touch {asked}; until test -e {go}; do sleep 0.01; done; exit 1")
+    fleet = RemoteFleetOptions(state_dir=tmp_path / "state", urls=(A,), probe_interval=0.001)
+    script = (*sh(f'echo "$1" >> {scaled}'), "{replicas}")
+    go.touch()
+    platform = ExecCommand(ExecOptions("chat", script, fleet, status=status), ScriptedServers(A))
+    await platform.start(FakeReplicaListener())
+    go.unlink()
+    asked.unlink()
+    looking = asyncio.create_task(platform._inquiry.once())
+    await until(asked.exists)
+    await platform.scale_to(3)
+    await asyncio.sleep(0.02)  # it waits for `status`
+    platform.stand_by()
+    go.touch()
+    await looking
+    await platform.scale_to(4)
+    await until(lambda: platform._done == 4)
+    assert scaled.read_text().split() == ["4"]
+    await platform.stop()
+
+
+async def test_without_a_free_descriptor_no_command_is_started_and_that_is_told(monkeypatch):
+    def refuse():
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(command.os, "pipe", refuse)
+    with pytest.raises(PlatformUnavailable, match=r"Too many open files; permit more .*ulimit -n"):
+        await run_command(sh("true"), os.environ, None, 20.0, 1000)

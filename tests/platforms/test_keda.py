@@ -167,6 +167,18 @@ async def test_who_stands_by_answers_nothing_and_ends_its_streams(asked):
     assert await asked.client.metric(CHAT, METRIC) == 3
 
 
+async def test_who_does_not_act_any_more_answers_nothing_even_if_nobody_has_told_it(asked):
+    acts = [True]
+    asked.chat.act_while(lambda: acts[-1])
+    await asked.chat.scale_to(3)
+    acts.append(False)  # as after the program has stood still, while another came to lead
+    for call in (asked.client.is_active(CHAT), asked.client.metric(CHAT, METRIC)):
+        code, _ = await code_of(call)
+        assert code is grpc.StatusCode.UNAVAILABLE
+    acts.append(True)
+    assert await asked.client.metric(CHAT, METRIC) == 3
+
+
 async def test_keda_is_asked_to_connect_anew_now_and_then_and_loses_nothing(asked, monkeypatch):
     monkeypatch.setattr(server, "_CONNECTION_AGE", 0.1)
     peers, pool_of = set(), KedaServer._pool

@@ -215,6 +215,19 @@ async def test_pods_that_cannot_be_scheduled_are_not_counted_on_and_cut_back_to_
     assert running.cluster.ready_names() == ["chat-0", "chat-1", "chat-2", "chat-3"]
 
 
+async def test_that_there_is_no_room_is_told_once(start, capsys):
+    running = await start(ready_cluster(2, room=2))
+    await running.platform.scale_to(6)
+    await running.until_seen(6)
+    running.pass_time(30.0)
+    for _ in range(3):
+        await running.platform.fleet()
+        await running.platform.scale_to(6)
+    lines = capsys.readouterr().out.splitlines()
+    told = [line for line in lines if "there is no room" in line and "warning" in line]
+    assert len(told) == 1
+
+
 async def test_once_there_is_room_again_more_are_asked_for(start):
     running = await start(ready_cluster(2, room=2))
     await running.platform.scale_to(6)

@@ -157,6 +157,16 @@ async def test_a_right_that_lacks_is_told_with_the_remedy(cluster, candidates, c
     assert "deploy/kubernetes/rbac.yaml" in warnings[0]
 
 
+async def test_a_namespace_that_is_not_there_is_told(cluster, tmp_path, capsys):
+    options = LeaseOptions("autoscaler-chat", "nowhere", kubeconfig=cluster.kubeconfig(tmp_path))
+    candidate = LeaseLeadership(options, identity="first", times=TIMES)
+    running = asyncio.create_task(candidate.run())
+    await until(lambda: "namespaces/nowhere/leases was answered 404" in capsys.readouterr().out)
+    assert not candidate.is_leader
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
 def test_two_runs_of_one_program_have_different_names():
     options = LeaseOptions("autoscaler-chat")
     assert LeaseLeadership(options).identity != LeaseLeadership(options).identity

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from autoscaler.platforms.kubernetes.scale_down import Departure, Place, plan_departure
 
 
-def place(name, busy=0, ready=True, since=None):
-    return Place(uid=name, name=name, is_ready=ready, busy=busy, leaving_since=since)
+def place(name, busy=0, ready=True, since=None, answers=True):
+    return Place(uid=name, name=name, is_ready=ready, busy=busy, answers=answers, leaving_since=since)
 
 
 def planned(places, wanted, replicas=None, now=0.0, drain_max=60.0, is_ordered=False):
@@ -23,6 +23,11 @@ def test_idle_replicas_go_first_and_at_once():
 def test_pods_that_are_not_ready_go_before_any_that_is():
     places = [place("a"), place("b", ready=False), place("c")]
     assert planned(places, wanted=2) == Departure(leaving=(), gone=("b",), replicas=2)
+
+
+def test_one_that_hangs_goes_before_any_that_answers_and_in_place_of_one_that_was_chosen():
+    places = [place("a"), place("b", since=0.0), place("c", busy=1, answers=False)]
+    assert planned(places, wanted=2, now=9.0) == Departure(leaving=("c",), gone=(), replicas=3)
 
 
 def test_a_busy_replica_leaves_first_and_is_let_go_once_it_holds_nothing():

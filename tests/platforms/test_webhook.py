@@ -271,6 +271,21 @@ def test_a_damaged_outbox_is_begun_anew_with_other_ids(tmp_path, content):
     assert after.first.id != before.first.id
 
 
+def test_an_outbox_that_could_not_be_written_begins_no_old_ids_anew(tmp_path):
+    path = tmp_path / "outbox.json"
+    before = Outbox(path)
+    before.add(1, None, {}, 0.0)
+    kept = path.read_bytes()
+    before.remove(before.first)
+    before.add(2, 1, {}, 0.0)
+    path.write_bytes(kept)  # as if the disk had taken nothing since
+    after = Outbox(path)
+    after.remove(after.first)
+    after.add(3, None, {}, 0.0)
+    assert after.first.id != before.first.id
+    assert after.first.sequence == 2  # the count goes on from what is known
+
+
 # https://github.com/standard-webhooks/standard-webhooks, the example of the specification's own libraries.
 def test_the_signature_agrees_with_the_published_example(tmp_path):
     (tmp_path / "secret").write_text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n")
@@ -286,10 +301,15 @@ def test_without_the_prefix_of_a_library_the_text_is_the_key(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "complaint"),
-    [("", "holds no secret"), ("short\n", "5 bytes is too short"), ("whsec_!!!\n", "not base64")],
+    [
+        ("", "holds no secret"),
+        ("short\n", "5 bytes is too short"),
+        ("whsec_!!!\n", "not base64"),
+        ("whsec_schlüssel\n", "not base64"),
+    ],
 )
 def test_secrets_that_protect_nothing_are_refused(tmp_path, content, complaint):
-    (tmp_path / "secret").write_text(content)
+    (tmp_path / "secret").write_text(content, "utf-8")
     with pytest.raises(UsageError) as refusal:
         read_secrets(tmp_path / "secret")
     assert complaint in str(refusal.value)
@@ -300,6 +320,8 @@ def test_secrets_that_protect_nothing_are_refused(tmp_path, content, complaint):
     ("given", "complaint"),
     [
         ({"url": "example.org/hook"}, "'example.org/hook' is no URL"),
+        ({"url": "http://a..b/hook"}, "'http://a..b/hook' is no URL"),
+        ({"status_url": "http://h:99999/fleet"}, "'http://h:99999/fleet' is no URL"),
         ({"fleet": None}, "nothing says where the replicas are"),
         ({"timeout": 0.0}, "need timeout > 0 s"),
         ({"retry_max": 0.5}, "need retry_max >= retry_initial"),

@@ -104,6 +104,7 @@ SOON = "Sun, 15 Jun 2025 15:08:10 GMT"
         ({"Retry-After": "-5"}, 0.0),
         ({"Retry-After": "soon"}, 0.0),
         ({"Retry-After": SOON, "Date": "today"}, 0.0),
+        ({"Retry-After": f"Nov {'9' * 20} 1994 08.49.37 GMT 06", "Date": DATE}, 0.0),
         ({}, 0.0),
     ],
 )
@@ -180,3 +181,44 @@ async def test_what_is_declined_again_and_again_is_told_once(start, capsys):
             await receiver.until(lambda: platform._newest is None)
         assert "answered 400" in platform.last_error
         assert capsys.readouterr().out.count("[error") == 1
+
+
+async def test_a_redirect_says_that_it_is_not_followed(answered, tmp_path):
+    assert (await answered(308)).why.endswith("; redirects are not followed: name where it leads")
+    async with FakeReceiver() as fake:
+        fake.fleet_status = 301
+        receiver = Receiver(options(fake, tmp_path, status_url=fake.status_url))
+        with pytest.raises(PlatformUnavailable, match="answered 301; redirects are not followed"):
+            await receiver.status()
+        await receiver.close()
+
+
+async def test_whoever_does_not_act_any_more_sends_nothing_even_if_nobody_has_told_it(start):
+    acts = [True]
+    async with FakeReceiver() as receiver:
+        receiver.answers = [503]
+        platform = await start(receiver, retry_initial=0.05, retry_max=0.05)
+        platform.act_while(lambda: acts[-1])
+        await platform.scale_to(7)
+        await receiver.until(lambda: receiver.attempts)
+        acts.append(False)  # as after the program has stood still, while another came to lead
+        await receiver.until(lambda: not len(platform._outbox))
+        assert len(receiver.attempts) == 1
+        assert platform.last_error is None
+        acts.append(True)
+        await platform.scale_to(7)
+        await receiver.until(lambda: receiver.applied == [7])
+
+
+async def test_what_comes_of_an_attempt_is_no_trouble_of_who_stands_by(start):
+    async with FakeReceiver() as receiver:
+        receiver.answers = [503, "hang"]
+        platform = await start(receiver, timeout=0.2)
+        await platform.scale_to(7)
+        await receiver.until(lambda: len(receiver.attempts) == 2)
+        assert "answered 503" in platform.last_error
+        platform.stand_by()
+        assert platform.last_error is None
+        await platform.scale_to(8)
+        await receiver.until(lambda: receiver.applied == [8])  # so the one that hung has ended
+        assert platform.last_error is None

@@ -263,6 +263,8 @@ async def test_a_name_server_that_is_away_changes_nothing_and_an_empty_name_empt
     [
         ({"urls": (A,), "dns": A}, "give one of them"),
         ({"dns": "chat:8000"}, "'chat:8000' is no base URL"),
+        ({"dns": "http://a..b:8000"}, "'http://a..b:8000' is no base URL"),
+        ({"urls": (A, "http://a:0")}, "'http://a:0' is no base URL"),
         ({"urls": (A, A + "/")}, "is listed twice"),
         ({"urls": (A,), "probe_failures": 0}, "need probe_failures >= 1"),
         ({"urls": (A,), "start_timeout": 0.0}, "need start_timeout > 0 s"),

@@ -44,6 +44,8 @@ def test_grpc_ports_that_are_not_told_are_derived():
         (b'{"ready": ["http://a:1", {"url": "http://a:1/", "id": "b"}]}', "'http://a:1' is ready twice"),
         (b'{"ready": ["http://10.0.0.5:99999"]}', "is no base URL"),
         (b'{"ready": ["http://h/?x=1"]}', "is no base URL"),
+        (b'{"ready": ["http://a..b:8000"]}', "'http://a..b:8000' is no base URL"),
+        (b'{"ready": ["http://%s:8000"]}' % (b"a" * 64), "is no base URL"),
         (b"[" * 100_000, "no report of a fleet"),
         (b" " * (REPORT_BYTES_MAX + 1), "at most"),
     ],

@@ -172,6 +172,89 @@ def test_two_addresses_of_one_door_count_once():
     assert (seen.arrivals, seen.is_partial) == (50, False)
 
 
+class TwoAddresses:
+    """One process that answers at `a` and at `b`, and tells an interval a second."""
+
+    def __init__(self):
+        self.doors, self.now, self.born, self.incarnation = Doors(OPTIONS, 0.0), 0, 0, "first"
+        self.order, self.silent, self.is_leaving = ["a", "b"], set(), False
+        self.doors.listed(["a", "b"], 0.0)
+
+    def run(self, seconds: int = 10, arrivals: int = RATE) -> Observation | None:
+        for _ in range(seconds):
+            self.now += 1
+            for address in self.order:
+                if address in self.silent:
+                    self.doors.unanswered(address, self.now)
+                    continue
+                incarnation, known = self.doors.cursor(address)
+                first = (known if incarnation == self.incarnation else 0) + 1
+                numbers = range(first, self.now - self.born + 1)
+                told = tuple(second(n, float(self.born + n), arrivals) for n in numbers)
+                reading = DoorReading(self.incarnation, told, 4, 2, self.is_leaving)
+                self.doors.answered(address, reading, self.now)
+        return self.doors.close(self.now, self.now)
+
+
+@pytest.mark.parametrize("silent", ["a", "b"])
+def test_a_door_that_did_not_answer_at_one_of_its_addresses_counts_once_all_the_same(silent):
+    world = TwoAddresses()
+    world.run()
+    world.silent = {silent}
+    assert (world.run(1).arrivals, world.doors.counts.heard) == (RATE, 1)
+    world.silent = set()
+    assert (world.run(9).arrivals, world.doors.counts.heard) == (45, 1)
+    quiet = world.run(arrivals=0)
+    assert (quiet.arrivals, quiet.is_partial) == (0, False)
+
+
+def test_a_door_of_two_addresses_that_was_restarted_counts_once_whichever_answers_first():
+    world = TwoAddresses()
+    world.run(5)
+    world.born, world.incarnation, world.order = world.now, "second", ["b", "a"]
+    assert (world.run(5).arrivals, world.doors.counts.restarts) == (50 - 5 * RATE, 1)
+    assert world.run().arrivals == 50
+    world.born, world.incarnation, world.order = world.now, "third", ["a", "b"]
+    assert (world.run().arrivals, world.doors.counts.restarts) == (50, 2)
+    assert world.run(arrivals=0).arrivals == 0
+
+
+@pytest.mark.parametrize("silent", ["a", "b"])
+def test_a_door_that_is_heard_at_one_of_its_addresses_is_not_missing(silent):
+    world = TwoAddresses()
+    world.run()
+    world.silent = {silent}
+    seen = world.run(120)
+    assert (seen.arrivals, seen.is_partial) == (120 * RATE, False)
+    assert (world.doors.counts.heard, world.doors.counts.blind) == (1, 0)
+
+
+def test_a_door_that_left_is_gone_at_all_of_its_addresses():
+    world = TwoAddresses()
+    world.doors.listed(["a", "b", "other"], 0.0)
+    world.doors.answered("other", DoorReading("other", (second(1, 1.0),)), 1.0)
+    world.run()
+    world.is_leaving, world.order = True, ["a"]  # nobody asked at the other one
+    world.run(1)
+    world.silent, world.order = {"a", "b"}, ["a", "b"]
+    world.doors.unanswered("other", world.now)
+    assert world.run(1).arrivals == 2 * RATE  # two seconds of the other one
+    assert world.doors.counts.carried == 1
+
+
+def test_a_door_of_two_addresses_stays_known_when_one_is_not_listed_any_more():
+    world = TwoAddresses()
+    world.run()
+    world.doors.listed(["b"], world.now)
+    world.silent = {"a"}
+    assert world.run(60).arrivals == 300
+    assert world.doors.addresses == ["b"]
+    world.silent = {"a", "b"}
+    world.doors.listed(["b", "c"], world.now)
+    world.run(40)
+    assert world.doors.counts.blind == 2
+
+
 def test_intervals_from_before_the_first_look_are_not_of_this_interval():
     doors = Doors(OPTIONS, 100.0)
     doors.listed(["a"], 100.0)

@@ -329,6 +329,8 @@ class TestWhoTalksNonsense:
             b"[" * 100_000,
             b"x" * 2_000_000,
             b'{"waiting": -1}',
+            b'{"waiting": 1%s}' % (b"0" * 400),
+            b'{"gone": {"r0": 1%s}}' % (b"0" * 400),
             b'{"replicas": {"r0": {"url": "", "share": -9, "busy": 0, "is_ready": true}}}',
             b'{"is_told": true, "replicas": {"": {"url": "", "share": 1, "busy": 0, "is_ready": true}}}',
         ],
@@ -415,6 +417,28 @@ class TestWhoLeads:
         world.begin()
         await world.look(2)
         assert sorted(await world.look(2)) == [5, 5, 6]
+
+    async def test_one_that_is_found_by_two_names_is_left_its_slots_once(self, world):
+        world.urls.append(world.urls[0].replace("127.0.0.1", "localhost"))
+        await world.session.close()
+        world.begin()
+        world.proxies[0].path.waiting = 50
+        await world.look(3)
+        before, world.replicas = world.totals(), {}
+        world.proxies[1].path.waiting = 50
+        assert sum(await world.look(3)) <= sum(before) == 16
+
+    async def test_nothing_is_remembered_of_one_that_is_forgotten(self, world):
+        await world.session.close()
+        world.begin(carry=0.05)
+        await world.look()
+        gone = world.proxies.pop(0)
+        gone.nonsense = b"?"
+        await world.look()
+        world.doors._doors.pop(world.urls[0])
+        await asyncio.sleep(0.1)
+        await world.look()
+        assert set(world.teller._trouble) == set(world.urls[1:])
 
     async def test_a_new_replica_can_be_used_from_the_first_look_on(self, world):
         await world.look(2)

@@ -55,6 +55,10 @@ async def resolver_of():
         transport.close()
 
 
+async def test_what_can_be_no_name_has_no_address():
+    assert await Named(NamedDoors("http://chat..default.svc:8082")).look() == ()
+
+
 async def test_a_service_record_names_hosts_and_ports(resolver_of):
     told = {NAME: ["0 50 8082 pod-b.chat.default.svc.", "0 50 8083 pod-a.chat.default.svc."]}
     options = ServiceRecordDoors(NAME, is_https=True)

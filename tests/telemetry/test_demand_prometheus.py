@@ -11,6 +11,7 @@ from aiohttp.test_utils import TestServer
 from autoscaler.clock import VirtualClock
 from autoscaler.telemetry.demand.options import PrometheusDemand
 from autoscaler.telemetry.demand.prometheus import PrometheusReader, queries
+from tests.fakes.program import free_port
 from tests.fakes.prometheus_server import ABSENT, installed, scraping
 
 KNOWN = {
@@ -37,6 +38,9 @@ class Scripted:
         """Of the samples in the window."""
 
     async def answer(self, request: web.Request) -> web.Response:
+        return await self.reply(request)
+
+    async def reply(self, request: web.Request) -> web.Response:
         form = await request.post()
         query = form["query"]
         self.asked.append(query)
@@ -127,6 +131,27 @@ async def test_a_prometheus_that_does_not_know_the_pool_says_nothing_of_its_dema
     assert "no metrics of pool 'chat'" in prometheus.reader.trouble
 
 
+@pytest.mark.parametrize("value", ["+Inf", "NaN", "-3", "1e300", "many"])
+@pytest.mark.parametrize("piece", ["arrivals_total", "busy_slot_seconds_total", "missing"])
+async def test_a_value_that_cannot_be_is_not_taken_for_one(prometheus, piece, value):
+    prometheus.known[piece] = 7
+    before = await after(prometheus, 10.0)
+    prometheus.known[piece] = value
+    assert (await after(prometheus, 10.0)).busy_slots_mean == before.busy_slots_mean
+    assert prometheus.reader.trouble
+    assert await after(prometheus, 10.0) is None
+
+
+async def test_an_answer_that_is_nested_without_end_is_none(prometheus, monkeypatch):
+    async def nested(request):
+        return web.Response(body=b'{"x": ' + b"[" * 100_000)
+
+    await after(prometheus, 10.0)
+    monkeypatch.setattr(prometheus, "reply", nested)
+    assert (await after(prometheus, 10.0)).arrivals > 0
+    assert "not as a Prometheus does" in prometheus.reader.trouble
+
+
 def test_names_are_quoted_and_labels_added():
     asked = queries('a"b', PrometheusDemand("http://p", 30.0, 'job="x"'), 30.0)
     assert asked["arrivals"] == 'sum(rate(autoscaler_arrivals_total{pool="a\\"b",job="x"}[30s]))'
@@ -185,6 +210,29 @@ async def test_a_real_prometheus_answers_every_query_and_a_door_that_vanishes_is
                 assert rates.busy == pytest.approx(10.0, rel=0.3)
                 exporter.doors = ("a",)
                 await until_read(reader, session, lambda rates: rates.missing == 1)
+        finally:
+            await asyncio.to_thread(serving.__exit__, None, None, None)
+
+
+@pytest.mark.skipif(not installed(), reason=ABSENT)
+async def test_a_door_that_is_down_is_missed_however_rarely_prometheus_scrapes(tmp_path):
+    exporter, rules = Exporter(), tmp_path / "rules.yml"
+    rules.write_text("groups: []\n")
+    application = web.Application()
+    application.router.add_get("/metrics", exporter.page)
+    async with TestServer(application, host="127.0.0.1") as server:
+        targets = [f"127.0.0.1:{server.port}", f"127.0.0.1:{free_port()}"]
+        serving = scraping(tmp_path, targets, rules, "1s")
+        url = await asyncio.to_thread(serving.__enter__)
+        try:
+            options = PrometheusDemand(url, window=4.0, selector='job="inference-autoscaler"')
+            reader = PrometheusReader("chat", options, 0.3, VirtualClock(wall_time=1e6))
+            async with reader.session() as session:
+                await until_read(reader, session, lambda rates: rates.missing == 1)
+                for _ in range(8):  # at any time between two scrapes
+                    await asyncio.sleep(0.15)
+                    await reader.read(session)
+                    assert (reader._rates.missing, reader._rates.doors) == (1, 2)
         finally:
             await asyncio.to_thread(serving.__exit__, None, None, None)
 

@@ -11,7 +11,7 @@ from autoscaler.dashboard.admin import AdminSources, admin_application
 from autoscaler.scaling.doors import Doors, MergeOptions
 from autoscaler.telemetry.demand.find import Listed
 from autoscaler.telemetry.demand.options import ListedDoors
-from autoscaler.telemetry.demand.reader import DoorReader, ReaderOptions
+from autoscaler.telemetry.demand.reader import DoorReader, ReaderOptions, is_worth_saying
 from autoscaler.telemetry.status import Status
 from tests.fakes.program import free_port
 from tests.telemetry.test_demand_recent import Door
@@ -113,6 +113,33 @@ async def test_a_slow_door_delays_no_other_and_has_not_answered(listen):
 async def test_what_is_no_report_is_told_with_a_remedy(listen, status, text, why):
     reading = await Reading([await listen(an_answer(status, text))]).once()
     assert why in reading.troubles()[0]
+
+
+async def test_one_that_says_something_else_each_time_does_not_fill_the_log(listen, capsys):
+    count = 0
+
+    async def answer(request):
+        nonlocal count
+        count += 1
+        return web.Response(status=503, text=f"request {count} failed")
+
+    ill = web.Application()
+    ill.router.add_get("/api/observations", answer)
+    reading = Reading([await listen(ill)], interval=0.01)
+    running = asyncio.create_task(reading.reader.run())
+    async with asyncio.timeout(20.0):
+        while count < 10:
+            await asyncio.sleep(0.01)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert capsys.readouterr().out.count("demand cannot be read") == 1
+
+
+def test_after_a_while_another_trouble_is_said_and_a_first_one_always():
+    said_at = {}
+    times = [(0.0, True), (1.0, False), (59.0, False), (60.0, False), (61.0, False), (62.0, True)]
+    said = [is_worth_saying(said_at, "a", now, is_first=is_first) for now, is_first in times]
+    assert said == [True, False, False, True, False, True]
 
 
 async def test_another_name_of_the_pool_is_told(listen):

@@ -1,7 +1,10 @@
 """What a door keeps of its demand, and tells."""
 
 import asyncio
+import re
 from dataclasses import replace
+
+import pytest
 
 from autoscaler.clock import SystemClock, VirtualClock
 from autoscaler.domain import Observation
@@ -76,6 +79,30 @@ def test_what_is_told_can_be_read_back_field_for_field():
     read = read_report(encode(report))
     assert isinstance(read, DemandReport)
     assert read == report
+
+
+@pytest.mark.parametrize(
+    "what, values",
+    [
+        ("interval", ["0", "-1.0", "null", "5e-324"]),
+        ("arrivals", ["-5", "1" + "0" * 400]),
+        ("service_time_sum", ["null", '"inf"', "-1.5"]),
+        ("age", ["-1e9", "null", '"inf"']),
+        ("sequence", ["-1", "1" + "0" * 30]),
+        ("slots", ["-4"]),
+        ("busy", ["-1", "1" + "0" * 400]),
+        ("incarnation", ['""']),
+    ],
+)
+def test_what_cannot_be_is_no_report(what, values):
+    door = Door()
+    door.run(1)
+    text = encode(door.demand.report()).decode()
+    for value in values:
+        bent, count = re.subn(rf'"{what}":("this"|[0-9.]+)(?=[,}}][^{{]*)', f'"{what}":{value}', text)
+        assert count
+        with pytest.raises(ValueError, match=what):
+            read_report(bent.encode())
 
 
 def test_the_counters_add_everything_up():

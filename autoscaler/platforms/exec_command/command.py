@@ -93,7 +93,12 @@ class _Pipe:
         self.write_end = -1
 
     async def __aenter__(self) -> "_Pipe":
-        read_end, self.write_end = os.pipe()
+        try:
+            read_end, self.write_end = os.pipe()
+        except OSError as error:
+            raise PlatformUnavailable(
+                f"no command can be started: {error.strerror}; permit more open files (ulimit -n)"
+            ) from error
         stream = asyncio.StreamReader()
         self._transport, _ = await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(read_end, "rb", 0)

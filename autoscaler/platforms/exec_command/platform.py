@@ -13,7 +13,7 @@ The slots in use are in the environment as `AUTOSCALER_BUSY`, JSON by replica, s
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from random import Random
 
@@ -75,6 +75,7 @@ class ExecCommand:
         )
         self._pauses = Pauses(options.retry_initial, options.retry_max, rng or Random())
         self._wish: int | None = None
+        self._may_act: Callable[[], bool] = lambda: True
         self._done: int | None = None
         self._done_at = 0.0
         self._changed = asyncio.Event()
@@ -129,6 +130,10 @@ class ExecCommand:
         """Ids of all that are listed, whether they answer or not; as in `ports.ListsReplicas`."""
         return self._fleet.listed
 
+    def act_while(self, may_act: Callable[[], bool]) -> None:
+        """Begin no run of `scale` when `may_act` says no; as in `ports.ActsLater`."""
+        self._may_act = may_act
+
     def stand_by(self) -> None:
         """Run `scale` no more, for it would contradict whoever asks from now on; one that runs may end."""
         self._wish = self._done = None
@@ -156,8 +161,14 @@ class ExecCommand:
             await self._changed.wait()
             self._changed.clear()
             while self._wish is not None and self._wish != self._done:
-                wish = self._wish
-                if await self._scale(wish):
+                async with self._one_at_a_time:
+                    if not self._may_act():
+                        self.stand_by()
+                    wish = self._wish  # may have changed while `status` ran
+                    if wish is None:
+                        break
+                    is_done = await self._scale(wish)
+                if is_done:
                     self._done = None if self._wish is None else wish  # whoever stands by has done nothing
                     self._done_at = self._clock.now()
                     self._pauses.reset()
@@ -196,8 +207,7 @@ class ExecCommand:
             **self._options.environment,
             "AUTOSCALER_BUSY": busy_as_json(self._fleet.busy_slots()),
         }
-        async with self._one_at_a_time:
-            ran = await run_command(words, environment, self._options.cwd, self._options.timeout, 0)
+        ran = await run_command(words, environment, self._options.cwd, self._options.timeout, 0)
         return ran.code, ran.errors
 
     def _say_scale(self, why: str) -> None:

@@ -7,6 +7,7 @@ HPA leave the fleet as it is.
 """
 
 import asyncio
+from collections.abc import Callable
 
 from autoscaler.clock import SystemClock
 from autoscaler.domain import DropReason, Fleet, Outcome, Request, TokenUse
@@ -35,6 +36,7 @@ class Keda:
         self._fleet = RemoteFleet(options.fleet, server, clock or SystemClock())
         self._wish: int | None = None
         self._awake_for = 0
+        self._may_act: Callable[[], bool] = lambda: True
         self._watchers: set[asyncio.Event] = set()
 
     def __repr__(self) -> str:
@@ -42,12 +44,14 @@ class Keda:
 
     @property
     def desired(self) -> int | None:
-        """Replicas that KEDA shall have [1]; None before the first wish: nobody knows."""
-        return max(self._wish, 1) if self._wish is not None and self._awake_for else self._wish
+        """Replicas that KEDA shall have [1]; None before the first wish, and while another answers."""
+        if self._wish is None or not self._may_act():
+            return None
+        return max(self._wish, 1) if self._awake_for else self._wish
 
     @property
     def is_active(self) -> bool | None:
-        """Whether there shall be replicas; None before the first wish."""
+        """Whether there shall be replicas; None as with `desired`."""
         return None if self.desired is None else self.desired > 0
 
     def watch(self) -> asyncio.Event:
@@ -75,13 +79,17 @@ class Keda:
         self._fleet.check_wish(replicas)
         self._awake_for = 0 if replicas else max(0, self._awake_for - 1)
         self._wish = replicas
-        self._fleet.wanted(self.desired or 0)
+        self._fleet.wanted(max(replicas, 1) if self._awake_for else replicas)
         self._tell()
 
     @property
     def listed(self) -> set[str]:
         """Ids of all that are listed, whether they answer or not; as in `ports.ListsReplicas`."""
         return self._fleet.listed
+
+    def act_while(self, may_act: Callable[[], bool]) -> None:
+        """Answer nothing when `may_act` says no; as in `ports.ActsLater`."""
+        self._may_act = may_act
 
     def stand_by(self) -> None:
         """Answer nothing from now on, for another one answers."""

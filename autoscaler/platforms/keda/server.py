@@ -70,7 +70,7 @@ class KedaServer:
             options=[("grpc.so_reuseport", 0), ("grpc.max_connection_age_ms", int(1000 * _CONNECTION_AGE))]
         )
         server.add_generic_rpc_handlers((self._handlers(),))
-        address = str(Address(options.host, options.port))
+        address = str(Address(options.host or "::", options.port))  # the library's word for every interface
         try:
             if credentials is None:
                 self._port = server.add_insecure_port(address)

@@ -20,7 +20,7 @@ from autoscaler.no_answer import why_no_answer
 from autoscaler.platforms.kubernetes.access import Access
 
 MERGE_PATCH = "application/merge-patch+json"
-NOT_FOUND, CONFLICT, GONE = 404, 409, 410
+FORBIDDEN, NOT_FOUND, CONFLICT, GONE = 403, 404, 409, 410
 
 _TIMEOUT = 10.0
 """A call that is not a watch must be answered within it [s]."""
@@ -196,7 +196,7 @@ def _refusal(method: str, path: str, status: int, body: bytes) -> PlatformUnavai
     text = f"{method} {path} was answered {status}: {message[:500]}"
     if status == 401:
         return ApiAway(f"{text}; renew the token or the certificate of the kubeconfig")
-    if status == 403:
+    if status == FORBIDDEN:
         text += "; bind the Role of deploy/kubernetes/rbac.yaml"
     if status in (408, 425, 429) or status >= 500:
         return ApiAway(text)

@@ -119,7 +119,7 @@ class LeaseLeadership:
 
     async def _look(self) -> None:
         """Read the Lease, and write to it if it is ours to write to; and once more if it was not as known."""
-        for _ in range(2):
+        for last in (False, True):
             try:
                 async with asyncio.timeout(_CALL_MAX):
                     await self._read_and_write()
@@ -129,7 +129,8 @@ class LeaseLeadership:
                 self._tell(f"no answer within {_CALL_MAX:g} s")
                 break
             except PlatformUnavailable as error:
-                if not isinstance(error, ApiRefused) or error.status not in (CONFLICT, NOT_FOUND):
+                is_other = isinstance(error, ApiRefused) and error.status in (CONFLICT, NOT_FOUND)
+                if last or not is_other:
                     self._tell(str(error))
                     break
         self._tell_changes()

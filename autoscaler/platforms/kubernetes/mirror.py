@@ -2,13 +2,14 @@
 
 A watch goes on from the version that was seen last, so nothing is missed when it ends, as it does every
 minute of its own accord, or when its connection breaks. Where that version is gone (410) everything is listed
-anew. A watch on which nothing comes for longer than it should last is taken to be dead, for a network that
-swallows everything looks like one on which nothing happens. While the API server is away the copy stays as it
-was, and says so.
+anew, after a pause if that was just done. A watch on which nothing comes for longer than it should last is
+taken to be dead, for a network that swallows everything looks like one on which nothing happens. While the
+API server is away the copy stays as it was, and says so.
 """
 
 import asyncio
 from collections.abc import Callable
+from math import inf
 from urllib.parse import quote
 
 import structlog
@@ -48,6 +49,9 @@ class Mirror:
     ) -> None:
         self._api, self._path, self._selector, self._pauses = api, path, selector, pauses
         self._changed = changed
+        self._listed_at = -inf
+        self._told: str | None = None
+        """What was said last of what keeps the copy from being current; None if nothing does."""
         self.objects: dict[str, Json] = {}
         self.listed = asyncio.Event()
         """Set once everything has been listed for the first time."""
@@ -64,6 +68,7 @@ class Mirror:
             except ApiRefused as error:
                 if error.status == GONE and version is not None:
                     log.info("watch begins anew", path=self._path)
+                    await self._rest_after_a_list()
                 else:
                     await self._wait(error)
                 version = None
@@ -78,8 +83,14 @@ class Mirror:
         query = f"?labelSelector={quote(self._selector, safe='')}"
         found = await self._api.get(self._path + query)
         self.objects = {each["metadata"]["uid"]: each for each in found["items"]}
+        self._listed_at = asyncio.get_running_loop().time()
         self._found()
         return str(found["metadata"]["resourceVersion"])
+
+    async def _rest_after_a_list(self) -> None:
+        """Pause if everything was listed just now: a server may forget each version at once."""
+        if asyncio.get_running_loop().time() - self._listed_at < _SHORT:
+            await asyncio.sleep(self._pauses.next())
 
     async def _watch(self, version: str) -> str:
         """Follow the changes after `version`; return the version at which to go on."""
@@ -94,6 +105,7 @@ class Mirror:
         opened = False
         try:
             async with self._api.watch(self._path, query, _SILENCE) as events:
+                self._tell_that_it_answers()
                 self._found()
                 opened = True
                 async for event in events:
@@ -124,16 +136,20 @@ class Mirror:
 
     def _found(self) -> None:
         """The copy is current."""
-        if self.away is not None and self.listed.is_set():
-            log.info("API server answers again", path=self._path)
         self.away = None
         self.listed.set()
         self._changed()
 
+    def _tell_that_it_answers(self) -> None:
+        """Say it of the watch: who may list and not watch would be told so again and again."""
+        if self._told is not None:
+            log.info("API server answers again", path=self._path)
+        self._told = None
+
     async def _wait(self, error: PlatformUnavailable) -> None:
         """The copy may be out of date; try again in a while."""
-        tell = log.debug if self.away == str(error) else log.warning
+        tell = log.debug if self._told == str(error) else log.warning
         tell("API server cannot be asked; what is known stays", why=str(error))
-        self.away = str(error)
+        self.away = self._told = str(error)
         self._changed()
         await asyncio.sleep(self._pauses.next())

@@ -22,7 +22,14 @@ from autoscaler.platforms.kubernetes.access import load_access
 from autoscaler.platforms.kubernetes.api import CONFLICT, Api, ApiRefused
 from autoscaler.platforms.kubernetes.deletion_cost import are_priced, mark
 from autoscaler.platforms.kubernetes.options import KubernetesOptions
-from autoscaler.platforms.kubernetes.pods import PodAges, PodCounts, count_pods, members_of
+from autoscaler.platforms.kubernetes.pods import (
+    PodAges,
+    PodCounts,
+    UnmadePods,
+    count_pods,
+    is_ready,
+    members_of,
+)
 from autoscaler.platforms.kubernetes.scale_down import Departure, Place, plan_departure
 from autoscaler.platforms.kubernetes.sight import Sight
 from autoscaler.platforms.kubernetes.target import Scale, Target
@@ -31,8 +38,6 @@ from autoscaler.remote_fleet import FleetReport, Pauses, RemoteFleet
 
 _ATTEMPTS = 5
 """So often is a change made anew that somebody else's change came before [1]."""
-_MADE_WITHIN = 60.0
-"""Pods that were asked for and have not been made after so long, for a quota say, are not counted on [s]."""
 _EDITS, _EDITS_WITHIN = 3, 900.0
 """Somebody who sets the number so often [1] within such a time [s] will go on doing so."""
 _FIRST_LOOK = 10.0
@@ -71,12 +76,17 @@ class Kubernetes:
         self._sight = Sight(self._api, options, self._pauses, self._look)
         self._leaving: dict[str, float] = {}
         self._let_go: set[str] = set()
+        self._left = 0
+        """So many pods are left once the cluster has chosen [1]; while it rolls, more than are asked for."""
         self._ours: set[str] = set()
         self._asked: int | None = None
-        self._asked_at = 0.0
+        self._unanswered: int | None = None
+        """Asked for last, if no answer came: it may have come about."""
         self._edits: deque[float] = deque(maxlen=_EDITS)
-        self._ages, self._counts = PodAges(), PodCounts()
+        self._ages, self._counts, self._unmade = PodAges(), PodCounts(), UnmadePods()
         self._complained: str | None = None
+        self._room: int | None = None
+        """For so many there are nodes; None if nothing lacks."""
         self._one_at_a_time = asyncio.Lock()
 
     def __repr__(self) -> str:
@@ -91,11 +101,7 @@ class Kubernetes:
             return why
         if self._counts.why is not None:
             return self._counts.why
-        if (
-            self._asked is not None
-            and not self._not_made_yet()
-            and (never := self._asked - self._counts.live) > 0
-        ):
+        if never := self._unmade.overdue:
             return f"{never} pods were never made, for a quota perhaps; see why: kubectl get events"
         return None
 
@@ -117,16 +123,17 @@ class Kubernetes:
         if (why := self._sight.why_unknown) is not None:
             raise PlatformUnavailable(why)
         self._look()
+        edited = await self._edited()
         self._complain()
-        return replace(self._fleet.count(), edited=await self._edited())
+        return replace(self._fleet.count(), edited=edited)
 
     async def look_anew(self) -> None:
         """Take over what is asked for now, whoever asked, so that pods to be made are counted on.
 
         Raises PlatformUnavailable if the API server is away or refuses.
         """
-        scale = await self._sight.scale(self._known_target())
-        self._asked, self._asked_at = scale.replicas, self._clock.now()
+        self._asked = (await self._sight.scale(self._known_target())).replicas
+        self._unanswered = None
 
     async def scale_to(self, replicas: int) -> None:
         """Ask for `replicas`, or for a step towards fewer; idempotent.
@@ -151,7 +158,7 @@ class Kubernetes:
 
     def stand_by(self) -> None:
         """Forget what was asked for from here, and let those serve on that were to go."""
-        self._asked, self._let_go = None, set()
+        self._asked, self._unanswered, self._let_go = None, None, set()
         self._fleet.stand_by()
         self._leave([])
 
@@ -188,13 +195,17 @@ class Kubernetes:
         self._ours &= pods.keys() | listed
         ages = self._ages.update(pods, listed, self._clock.now())
         self._counts = count_pods(pods, listed, ages, options.fleet.start_timeout)
-        starting = self._counts.starting + self._not_made_yet()
+        missing = 0 if self._asked is None else max(0, self._asked - self._counts.live)
+        is_in_turn = bool(self._counts.starting) and not are_priced(self._sight.live_pods)
+        self._unmade.update(missing, self._clock.now(), is_in_turn=is_in_turn)
+        starting = self._counts.starting + self._unmade.expected
         overdue = self._counts.unschedulable + self._counts.stuck
         self._fleet.told(FleetReport(tuple(members), starting, overdue))
 
     def _take_back_survivors(self) -> None:
         """Let those serve again that we let go, and in whose place the cluster took others."""
-        if self._asked is not None and self._let_go and len(self._sight.live_pods) <= self._asked:
+        asked = [each for each in (self._asked, self._unanswered) if each is not None]
+        if asked and self._let_go and len(self._sight.live_pods) <= max(min(asked), self._left):
             for uid in self._let_go:
                 self._leaving.pop(uid, None)
             self._let_go = set()
@@ -203,14 +214,15 @@ class Kubernetes:
         """Return how many somebody else has asked for since we did [1]; None if nobody has."""
         if self._sight.target is None or self._asked is None:
             return None
-        replicas = (await self._sight.scale(self._sight.target)).replicas
+        replicas = (await self._scale(self._sight.target)).replicas
         return None if replicas == self._asked else replicas
 
-    def _not_made_yet(self) -> int:
-        """Return how many pods were asked for just now and are not there [1]."""
-        if self._asked is None or self._clock.now() - self._asked_at >= _MADE_WITHIN:
-            return 0
-        return max(0, self._asked - self._counts.live)
+    async def _scale(self, target: Target) -> Scale:
+        """Read what is asked for now; what we asked for without an answer is ours, if it has come about."""
+        scale = await self._sight.scale(target)
+        if scale.replicas == self._unanswered:
+            self._asked, self._unanswered = scale.replicas, None
+        return scale
 
     def _complain(self) -> None:
         """Say what keeps the fleet from being as wanted, once for each reason."""
@@ -223,14 +235,15 @@ class Kubernetes:
 
     async def _step(self, target: Target, wanted: int) -> None:
         """Read what is asked for now, change it towards `wanted`. Raises ApiRefused (409): do it again."""
-        scale = await self._sight.scale(target)
+        scale = await self._scale(target)
+        self._known_target()  # its pods may be others since
         if self._asked is not None and scale.replicas != self._asked:
             self._say_edit(target, scale.replicas, self._asked)
         within_supply = self._within_supply(wanted)
         if within_supply < scale.replicas:
             await self._shrink(target, scale, within_supply)
         else:
-            self._leave([])
+            self._leave(self._let_go)
             await mark(target, self._sight.live_pods, (), self._let_go)
             await self._ask(target, scale, within_supply)
         self._fleet.wanted(wanted)
@@ -246,35 +259,45 @@ class Kubernetes:
 
     def _within_supply(self, wanted: int) -> int:
         """Return `wanted`, or fewer if pods cannot be scheduled: those that can, and one to probe with."""
-        if not self._counts.unschedulable:
+        room, before = None, self._room
+        if self._counts.unschedulable:
+            room = self._counts.live - self._counts.unschedulable
+        self._room = room
+        if room is None or wanted <= room + 1:
             return wanted
-        can_be = self._counts.live - self._counts.unschedulable
-        if wanted > can_be + 1:
-            log.warning("there is no room for all that is wanted", desired=wanted, room=can_be)
-        return min(wanted, can_be + 1)
+        tell = log.debug if room == before else log.warning
+        tell("there is no room for all that is wanted", desired=wanted, room=room)
+        return room + 1
 
     async def _shrink(self, target: Target, scale: Scale, wanted: int) -> None:
         departure = self._plan(scale.replicas, wanted)
-        self._leave(departure.leaving)
+        self._leave(self._let_go.union(departure.leaving))
         if departure.replicas < scale.replicas:
-            going = set(departure.gone) & set(departure.leaving)  # others go before them anyhow
+            # Those that are not ready go before all others anyhow.
+            going = {uid for uid in departure.gone if is_ready(self._sight.pods.get(uid))}
             await mark(target, self._sight.live_pods, going, self._let_go)
-            await self._ask(target, scale, departure.replicas)
-            self._let_go = set(departure.gone)
-            self._look()
+            self._let_go.update(departure.gone)
+            self._left = sum(pod["metadata"]["uid"] not in self._let_go for pod in self._sight.live_pods)
+            try:
+                await self._ask(target, scale, departure.replicas)
+            except ApiRefused:
+                self._let_go.difference_update(departure.gone)
+                raise
         else:
             await mark(target, self._sight.live_pods, (), self._let_go)
-            self._asked = scale.replicas
+            self._asked, self._unanswered = scale.replicas, None
 
     def _plan(self, replicas: int, wanted: int) -> Departure:
-        pods = self._sight.live_pods
+        """Plan for those that are not on their way already."""
+        pods = [pod for pod in self._sight.live_pods if pod["metadata"]["uid"] not in self._let_go]
         serving = {member.id for member in self._fleet.roster.members}
-        busy = self._fleet.busy_slots()
+        answering, busy = self._fleet.roster.answering, self._fleet.busy_slots()
         places = [
             Place(
                 uid=(uid := str(pod["metadata"]["uid"])),
                 name=str(pod["metadata"]["name"]),
                 is_ready=uid in serving,
+                answers=uid in answering,
                 busy=busy.get(uid, 0),
                 leaving_since=self._leaving.get(uid),
             )
@@ -292,10 +315,17 @@ class Kubernetes:
     async def _ask(self, target: Target, scale: Scale, replicas: int) -> None:
         """Change the number, if it is another one, and leave an Event."""
         if replicas == scale.replicas:
-            self._asked = replicas
+            self._asked, self._unanswered = replicas, None
+            self._look()
             return
-        changed = await target.change(scale, replicas)
-        self._asked, self._asked_at = replicas, self._clock.now()
+        self._unanswered = replicas
+        try:
+            changed = await target.change(scale, replicas)
+        except ApiRefused:
+            self._unanswered = None
+            raise
+        self._asked, self._unanswered = replicas, None
+        self._look()
         log.info("scaled", target=str(target), before=scale.replicas, desired=replicas)
         reason = "ScaledUp" if replicas > scale.replicas else "ScaledDown"
         try:

@@ -10,6 +10,7 @@ in it are those of other machines, whose clocks may be minutes apart.
 Sources: API reference of discovery.k8s.io/v1 EndpointSlice (conditions; nil means ready) and core/v1 Pod.
 """
 
+from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,9 @@ from autoscaler.remote_fleet import Member
 UNSCHEDULABLE_AFTER = 30.0
 """A pod for which no node was found for so long is not counted on [s]: new nodes take minutes, and when they
 are there it is counted again."""
+
+MADE_WITHIN = 60.0
+"""Pods that were asked for and have not been made after so long, for a quota say, are not counted on [s]."""
 
 _OVER = ("Succeeded", "Failed")
 _ON_ITS_WAY = ("ContainerCreating", "PodInitializing")
@@ -60,6 +64,29 @@ class PodAges:
             since[uid] = known if known is not None and known[0] == state else (state, now)
         self._since = since
         return {uid: now - began for uid, (_, began) in since.items()}
+
+
+class UnmadePods:
+    """Pods that were asked for and are not there: for how long each has been missed."""
+
+    def __init__(self) -> None:
+        self._since: deque[float] = deque()  # the oldest first
+        self.expected = 0
+        """Of those, asked for lately: they may still be made [1]."""
+
+    @property
+    def overdue(self) -> int:
+        """The others [1]."""
+        return len(self._since) - self.expected
+
+    def update(self, missing: int, now: float, *, is_in_turn: bool) -> None:
+        """Take in how many are missing at `now` [s]; `is_in_turn`: each is made once another is ready."""
+        if is_in_turn:
+            self._since.clear()
+        while len(self._since) > missing:
+            self._since.pop()
+        self._since.extend([now] * (missing - len(self._since)))
+        self.expected = sum(now - since < MADE_WITHIN for since in self._since)
 
 
 def members_of(
@@ -143,6 +170,12 @@ def count_pods(
 def is_live(pod: Any) -> bool:
     """Whether a pod is neither over nor terminating."""
     return "deletionTimestamp" not in pod["metadata"] and pod["status"].get("phase") not in _OVER
+
+
+def is_ready(pod: Any) -> bool:
+    """Whether the cluster takes a pod for ready; None is no pod."""
+    conditions = () if pod is None else pod["status"].get("conditions") or ()
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 
 def _why_not_ready(refused: list[str], waiting: Mapping[str, Any], stuck: Collection[str]) -> str | None:

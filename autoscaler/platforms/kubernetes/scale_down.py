@@ -1,9 +1,10 @@
 """Which pods go when there shall be fewer, and how far the number may be lowered now; values in, values out.
 
-Pods that are not ready hold nothing and go at once. Of the ready ones the least busy leave first: they get
-nothing new, and may go once they hold nothing, or have had their time. Only then is the number lowered, so no
-request is cut, and what has not gone yet can be had back. A Deployment takes away those that are cheapest to
-delete, which we say by an annotation; a StatefulSet those with the highest number, whatever they do.
+Pods that are not ready hold nothing and go at once. Of the ready ones those leave first that do not answer,
+then the least busy: they get nothing new, and may go once they hold nothing, or have had their time. Only
+then is the number lowered, so no request is cut, and what has not gone yet can be had back. A Deployment
+takes away those that are cheapest to delete, which we say by an annotation; a StatefulSet those with the
+highest number, whatever they do.
 """
 
 import re
@@ -22,6 +23,8 @@ class Place:
     is_ready: bool
     busy: int
     """Slots in use [1]."""
+    answers: bool = True
+    """Whether it answers its probe; a ready one may hang."""
     leaving_since: float | None = None
     """When it was chosen to go [s, monotonic]; None if it was not."""
 
@@ -72,9 +75,9 @@ def _may_go(place: Place, now: float, drain_max: float) -> bool:
     return not place.is_ready or place.busy == 0 or had_its_time
 
 
-def _by_cost(place: Place) -> tuple[bool, bool, int, str]:
-    """Those that are not ready first, then those chosen already, then the least busy."""
-    return place.is_ready, place.leaving_since is None, place.busy, place.name
+def _by_cost(place: Place) -> tuple[bool, bool, bool, int, str]:
+    """Those that are not ready first, then those that hang, those chosen already, and the least busy."""
+    return place.is_ready, place.answers, place.leaving_since is None, place.busy, place.name
 
 
 def _by_number(place: Place) -> tuple[int, str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from autoscaler.errors import PlatformUnavailable
-from autoscaler.platforms.kubernetes.api import NOT_FOUND, Api, ApiRefused, Json, understood
+from autoscaler.platforms.kubernetes.api import FORBIDDEN, NOT_FOUND, Api, ApiRefused, Json, understood
 from autoscaler.platforms.kubernetes.options import KubernetesOptions
 
 _REPORTER = "inference-autoscaler"
@@ -52,7 +52,16 @@ class Target:
 
     async def scale(self) -> Scale:
         """Read it. Raises PlatformUnavailable if that cannot be done."""
-        return self._read(await self._api.get(f"{self._path}/scale"))
+        try:
+            return self._read(await self._api.get(f"{self._path}/scale"))
+        except ApiRefused as error:
+            remedies = {
+                NOT_FOUND: f"; set name and namespace, or make {self}",
+                FORBIDDEN: f", with {self._options.name} in its resourceNames, or set name and namespace",
+            }
+            if error.status not in remedies:
+                raise
+            raise ApiRefused(error.status, f"{error}{remedies[error.status]}") from error
 
     async def change(self, seen: Scale, replicas: int) -> Scale:
         """Ask for `replicas` instead of what was `seen`. Raises ApiRefused (409) if it has changed since."""

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from autoscaler.remote_fleet import RemoteFleetOptions
+from autoscaler.remote_fleet import RemoteFleetOptions, names_a_host
 from autoscaler.tls import ClientTls
 
 
@@ -36,7 +35,7 @@ class WebhookOptions:
 
     def __post_init__(self) -> None:
         for url in (self.url, *([self.status_url] if self.status_url is not None else [])):
-            if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
+            if not names_a_host(url):
                 raise ValueError(f"{url!r} is no URL; write it as https://HOST/PATH")
         if self.fleet.is_told and self.status_url is None:
             raise ValueError(

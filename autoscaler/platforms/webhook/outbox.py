@@ -1,8 +1,8 @@
 """Events that were not delivered yet, in their order, kept on disk so that a restart goes on with them.
 
 An event never changes once it is made: an attempt that may have arrived is repeated word for word, under the
-same id, and the receiver does nothing twice. Ids are numbers in order, after a name that is drawn once for
-each outbox, so an outbox that was lost begins no old ids anew.
+same id, and the receiver does nothing twice. Ids are numbers in order, after a name that is drawn at each
+start: an outbox that was lost, or could not be written, gives no id to another event that a receiver knows.
 """
 
 import secrets
@@ -60,7 +60,6 @@ class ScaleEvent(msgspec.Struct, frozen=True):
 
 
 class _Kept(msgspec.Struct):
-    name: str
     next_sequence: int
     events: list[ScaleEvent]
 
@@ -76,8 +75,8 @@ class Outbox:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        kept = _read(path) or _Kept(secrets.token_hex(4), 1, [])
-        self._name, self._next = kept.name, kept.next_sequence
+        kept = _read(path) or _Kept(1, [])
+        self._name, self._next = secrets.token_hex(4), kept.next_sequence
         self._events = deque(kept.events, maxlen=EVENTS_MAX)
 
     def __len__(self) -> int:
@@ -117,7 +116,7 @@ class Outbox:
             self._keep()
 
     def _keep(self) -> None:
-        keep(self._path, msgspec.json.encode(_Kept(self._name, self._next, list(self._events))))
+        keep(self._path, msgspec.json.encode(_Kept(self._next, list(self._events))))
 
 
 def _read(path: Path) -> _Kept | None:

@@ -60,6 +60,7 @@ class Webhook:
         self._outbox = Outbox(options.fleet.state_dir / "outbox.json")
         self._pauses = Pauses(options.retry_initial, options.retry_max, rng or Random())
         self._newest: int | None = None
+        self._may_act: Callable[[], bool] = lambda: True
         self._has_work = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._event_error: str | None = None
@@ -117,13 +118,17 @@ class Webhook:
         """Ids of all that are listed, whether they answer or not; as in `ports.ListsReplicas`."""
         return self._fleet.listed
 
+    def act_while(self, may_act: Callable[[], bool]) -> None:
+        """Begin no attempt when `may_act` says no; as in `ports.ActsLater`."""
+        self._may_act = may_act
+
     def stand_by(self) -> None:
         """Give up what is not delivered: it would contradict whoever asks from now on."""
         self._has_work.clear()
         if len(self._outbox):
             log.info("undelivered events are given up", pool=self._options.pool, count=len(self._outbox))
         self._outbox.clear()
-        self._newest = None
+        self._newest = self._event_error = None
         self._fleet.stand_by()
 
     async def stop(self) -> None:
@@ -138,18 +143,23 @@ class Webhook:
         """Deliver for ever, one after the other; what an earlier run left waits until something is asked."""
         while True:
             await self._has_work.wait()
+            if not self._may_act():
+                self.stand_by()
             event = self._outbox.first
             if event is None:
                 self._has_work.clear()
                 continue
             outcome = await self._attempt(event)
+            is_wanted = self._outbox.first is event  # and was not given up meanwhile
             if isinstance(outcome, Failed):
-                self._say(log.warning, "event is not delivered; it is sent again", outcome.why)
+                if is_wanted:
+                    self._say(log.warning, "event is not delivered; it is sent again", outcome.why)
                 await asyncio.sleep(max(self._pauses.next(), outcome.retry_after))
                 continue
             self._outbox.remove(event)
             self._pauses.reset()
-            self._conclude(outcome)
+            if is_wanted:
+                self._conclude(outcome)
 
     def _conclude(self, outcome: Accepted | Declined) -> None:
         """An event is done with."""

@@ -73,7 +73,7 @@ class Receiver:
             return Failed(str(error))
         if 200 <= status < 300:
             return self._accepted(answer)
-        why = f"{self._options.url} answered {status} {_first_line(answer)}".rstrip()
+        why = _what_was_answered(self._options.url, status, answer)
         if status in _NOT_BELIEVED:
             why += self._who_signs()
         if status >= 500 or status in _COME_LATER:
@@ -85,7 +85,7 @@ class Receiver:
         url = self._options.status_url or self._options.url
         status, answer, _ = await self._ask("GET", url, None, {"Accept": "application/json"})
         if status != 200:
-            why = f"{url} answered {status} {_first_line(answer)}".rstrip()
+            why = _what_was_answered(url, status, answer)
             if status in _NOT_BELIEVED:
                 why += "; this question is not signed: let the receiver answer it to whoever can reach it"
             raise PlatformUnavailable(why)
@@ -152,10 +152,15 @@ def _retry_after(headers: Mapping[str, str]) -> float:
     if asked.isascii() and asked.isdigit():
         seconds = float(asked)
     elif asked:
-        with suppress(KeyError, TypeError, ValueError):
+        with suppress(KeyError, TypeError, ValueError, OverflowError):
             until, now = (parsedate_to_datetime(text) for text in (asked, headers["Date"]))
             seconds = (until - now).total_seconds()
     return min(max(seconds, 0.0), _RETRY_AFTER_MAX)
+
+
+def _what_was_answered(url: str, status: int, answer: bytes) -> str:
+    why = f"{url} answered {status} {_first_line(answer)}".rstrip()
+    return f"{why}; redirects are not followed: name where it leads" if 300 <= status < 400 else why
 
 
 def _first_line(answer: bytes) -> str:

@@ -6,7 +6,6 @@ what is old; the id is that of the event, so it does nothing twice.
 """
 
 import base64
-import binascii
 import hashlib
 import hmac
 from collections.abc import Sequence
@@ -61,7 +60,7 @@ def _secret(line: str, path: Path) -> bytes:
     if line.startswith(_PREFIX):
         try:
             secret = base64.b64decode(line.removeprefix(_PREFIX), validate=True)
-        except binascii.Error as error:
+        except ValueError as error:
             raise UsageError(f"{path}: what follows whsec_ is not base64; make one with: {_MAKE}") from error
     if len(secret) < SECRET_BYTES_MIN:
         raise UsageError(

@@ -13,7 +13,7 @@ class GrpcOptions:
     """Addresses and bounds of the gRPC listener, and of the channels to replicas."""
 
     host: str = "127.0.0.1"
-    """Address to listen at. Set 0.0.0.0 or [::] to serve other machines."""
+    """Address to listen at. Set it empty, for every interface, to serve other machines."""
     port: int = 8081
     """Port to listen at; 0 lets the system choose one."""
     keepalive: float = 300.0

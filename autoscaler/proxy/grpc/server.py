@@ -105,7 +105,7 @@ class GrpcServer:
         _check_address(options)
         server = grpc.aio.server(options=_settings(options))
         server.add_generic_rpc_handlers((Handler(front),))
-        address = str(Address(options.host, options.port))
+        address = str(Address(options.host or "::", options.port))  # the library's word for every interface
         try:
             if credentials is None:
                 self._port = server.add_insecure_port(address)
@@ -177,7 +177,7 @@ def _check_address(options: GrpcOptions) -> None:
     host, port = options.host, options.port
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         with socket.socket(family, kind, protocol) as listener:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -188,9 +188,10 @@ def _check_address(options: GrpcOptions) -> None:
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise PortTaken(
-                f"port {port} of {host} is taken; stop what listens there, or give gRPC another port"
+                f"port {port} of {host or 'this machine'} is taken; "
+                "stop what listens there, or set another `grpc.listen`"
             ) from error
         raise UsageError(
-            f"cannot listen for gRPC at {host}, port {port}: {error.strerror or error}; "
+            f"cannot listen for gRPC at {host or 'every interface'}, port {port}: {error.strerror or error}; "
             "set a host of this machine and a port that this user may use"
         ) from error

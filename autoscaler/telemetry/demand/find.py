@@ -40,7 +40,10 @@ class Named:
 
     async def look(self) -> Collection[str] | None:
         """Return a base URL for each address; None if no name server answers."""
-        found = await look_up(self._url)
+        try:
+            found = await look_up(self._url)
+        except UnicodeError:  # such as two dots in a row: nothing can have that name
+            return ()
         return None if found is None else [member.url for member in found]
 
     async def close(self) -> None:

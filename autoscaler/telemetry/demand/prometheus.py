@@ -30,6 +30,10 @@ log = structlog.get_logger(__name__)
 
 _ANSWER_MAX = 16 * 2**20
 """A longer answer is not read [bytes]; the samples of a thousand doors take about one megabyte."""
+_VALUE_MAX = 2.0**53
+"""No rate and no count is so large; what is more is a mistake."""
+_WHY_MAX = 500
+"""So much is told of what it says [characters]."""
 
 
 class _Sample(msgspec.Struct):
@@ -89,6 +93,7 @@ def queries(
         return f"sum(rate(autoscaler_{metric}{{{labels}{and_label}}}{over}))"
 
     there = _depth(pool, options)
+    lately = f"last_over_time({there}{_range(carry)})"
     unrated = f" + (count({there} unless count_over_time({there}{over}) > 1) or vector(0))"
     down = f" + (count(up{{{options.selector}}} == 0) or vector(0))" if options.selector else ""
     return {
@@ -103,7 +108,7 @@ def queries(
         "tokens_in": rate("tokens_total", ',direction="in"'),
         "tokens_out": rate("tokens_total", ',direction="out"'),
         "doors": f"count({there})",
-        "missing": f"count(last_over_time({there}[{carry:.0f}s])) - count({there}){unrated}{down}",
+        "missing": f"(count({lately} unless {there}) or vector(0)){unrated}{down}",
     }
 
 
@@ -186,11 +191,12 @@ class PrometheusReader:
                 self._note(f"it has not scraped pool {self._pool!r} for long enough, or does not any more")
                 return
             asked = queries(self._pool, options, self._carry, seen)
-            values = await asyncio.gather(*(self._ask(session, query, at) for query in asked.values()))
+            answers = await asyncio.gather(*(self._ask(session, query, at) for query in asked.values()))
+            values = {name: _value(answer) for name, answer in zip(asked, answers, strict=True)}
         except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
             self._note(why_no_answer(error))
             return
-        rates = Rates(**{name: _value(answer) for name, answer in zip(asked, values, strict=True)})
+        rates = Rates(**values)
         if not isfinite(rates.arrivals) or not rates.doors > 0:
             self._note(f"it has no metrics of pool {self._pool!r}; have it scrape the sidecars")
             return
@@ -245,10 +251,10 @@ class PrometheusReader:
                 raw += await answer.content.read(_ANSWER_MAX - len(raw))
         try:
             body = msgspec.json.decode(raw, type=_Body)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise ValueError(f"answers {answer.status}, but not as a Prometheus does") from error
         if body.status != "success" or body.data is None:
-            raise ValueError(f"refuses {query}: {body.error or f'status {answer.status}'}")
+            raise ValueError(f"refuses {query}: {body.error[:_WHY_MAX] or f'status {answer.status}'}")
         return body.data.result
 
     def _note(self, trouble: str) -> None:
@@ -263,8 +269,13 @@ class PrometheusReader:
 
 
 def _value(answer: list[_Sample]) -> float:
-    """Return the one value of an answer; not-a-number if there is none."""
-    return float(answer[0].value[1]) if answer else nan
+    """Return the one value of an answer; not-a-number if there is none. Raises ValueError if it cannot be."""
+    if not answer:
+        return nan
+    value = float(answer[0].value[1])
+    if not 0 <= value < _VALUE_MAX:
+        raise ValueError(f"answers {value:g}, which is no rate and no count; look at what the doors export")
+    return value
 
 
 def _known(value: float) -> float:

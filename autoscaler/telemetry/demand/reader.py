@@ -17,6 +17,9 @@ from autoscaler.scaling.doors import DoorInterval, DoorReading, Doors
 from autoscaler.telemetry.demand.report import PATH, REPORT_BYTES_MAX, read_report
 from autoscaler.tls import ClientTls, client_context
 
+_SAID_AGAIN_AFTER = 60.0
+"""One who does not answer and says something else each time is told of in the log so seldom [s]."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -72,6 +75,7 @@ class DoorReader:
         self._pool, self._doors, self._finder = pool, doors, finder
         self._options, self._clock = options, clock
         self._trouble: dict[str, str] = {}
+        self._said_at: dict[str, float] = {}
         self._is_running = False
         self._name = token_hex(8)
 
@@ -113,6 +117,7 @@ class DoorReader:
         addresses = self._doors.addresses
         await asyncio.gather(*(self._ask(session, address) for address in addresses))
         self._trouble = {address: self.trouble(address) for address in addresses}
+        self._said_at = {address: at for address, at in self._said_at.items() if address in self._trouble}
 
     async def _look_now_and_then(self) -> None:
         """Look for ever; beside the reading, for a name server may take its time."""
@@ -174,9 +179,18 @@ class DoorReader:
         if not self._is_running:
             return
         if trouble and trouble != before:
-            log.warning("demand cannot be read; it goes on as last known", door=address, why=trouble)
+            if is_worth_saying(self._said_at, address, self._clock.now(), is_first=not before):
+                log.warning("demand cannot be read; it goes on as last known", door=address, why=trouble)
         elif before and not trouble:
             log.info("demand is read again", door=address)
+
+
+def is_worth_saying(said_at: dict[str, float], address: str, now: float, *, is_first: bool) -> bool:
+    """Whether another trouble with an address is news; notes in `said_at` that it is said now."""
+    is_news = is_first or now - said_at.get(address, now) >= _SAID_AGAIN_AFTER
+    if is_news:
+        said_at[address] = now
+    return is_news
 
 
 async def whole_body(answer: aiohttp.ClientResponse, bytes_max: int) -> bytes:

@@ -12,7 +12,8 @@ Ages are lengths of time, so the clocks of two machines need not agree. Fields m
 its meaning.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
 
 from autoscaler.domain import Observation
 from autoscaler.telemetry.plain import decode
@@ -20,6 +21,12 @@ from autoscaler.telemetry.plain import decode
 PATH = "/api/observations"
 REPORT_BYTES_MAX = 16 * 2**20
 """A longer report is not read [bytes]; ten minutes of ten pools take about two megabytes."""
+
+_NUMBER_MAX = 2.0**53
+"""No count, sum or age is so large; who says so counts wrongly."""
+_INTERVAL_MIN = 1e-9
+"""No clock knows shorter ones [s]."""
+_COUNTED = tuple(each.name for each in fields(Observation) if each.name != "is_partial")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,30 @@ class DemandReport:
 
 
 def read_report(raw: bytes) -> DemandReport:
-    """Read what a door said. Raises ValueError if it is no report; the text says what is wrong with it."""
+    """Read what a door said.
+
+    Raises ValueError if it is no report, or says what cannot be, so that no sum has it in; the text says what
+    is wrong.
+    """
     if len(raw) > REPORT_BYTES_MAX:
         raise ValueError(f"the report has {len(raw)} bytes; at most {REPORT_BYTES_MAX} are read")
-    return decode(raw, DemandReport)
+    report = decode(raw, DemandReport)
+    if not report.incarnation:
+        raise ValueError("incarnation: need a text that tells this process from all others, got ''")
+    for name, number in _numbers(report):
+        if not 0 <= number < _NUMBER_MAX:
+            raise ValueError(f"{name}: need 0 or more, and less than 2**53, got {str(number)[:20]}")
+    for pool in report.pools.values():
+        for each in pool.intervals:
+            if each.observation.interval < _INTERVAL_MIN:
+                raise ValueError(f"interval: need {_INTERVAL_MIN} s or more, got {each.observation.interval}")
+    return report
+
+
+def _numbers(report: DemandReport) -> Iterator[tuple[str, float]]:
+    """Return every number that is counted with, and what it is called."""
+    for pool in report.pools.values():
+        yield from (("slots", pool.slots), ("busy", pool.busy))
+        for each in pool.intervals:
+            yield from (("sequence", each.sequence), ("age", each.age))
+            yield from ((name, getattr(each.observation, name)) for name in _COUNTED)

@@ -6,6 +6,23 @@
 {{- end -}}
 {{- end -}}
 
+{{/* The certificate of a section of the configuration, or nothing: (list . "tls"). */}}
+{{- define "autoscaler.certificate" -}}
+{{- $config := default (dict) (first .).Values.config -}}
+{{- $file := get (default (dict) (get $config (last .))) "certificate" | default "none" | toString -}}
+{{- if ne $file "none" -}}{{- $file -}}{{- end -}}
+{{- end -}}
+
+{{/* What clients speak to the data port: http or https. */}}
+{{- define "autoscaler.scheme" -}}
+{{- include "autoscaler.certificate" (list . "tls") | empty | ternary "http" "https" -}}
+{{- end -}}
+
+{{/* And at the port of gRPC, as an appProtocol. */}}
+{{- define "autoscaler.grpcScheme" -}}
+{{- eq (include "autoscaler.scheme" .) "https" | ternary "https" "kubernetes.io/h2c" -}}
+{{- end -}}
+
 {{/* Whether KEDA scales a pool: "true" or nothing. */}}
 {{- define "autoscaler.hasKeda" -}}
 {{- range .Values.pools -}}{{- if eq .platform.kind "keda" -}}true{{- end -}}{{- end -}}
@@ -14,6 +31,11 @@
 {{/* Whether the program changes or asks a cluster: "true" or nothing. */}}
 {{- define "autoscaler.hasKubernetes" -}}
 {{- range .Values.pools -}}{{- if eq .platform.kind "kubernetes" -}}true{{- end -}}{{- end -}}
+{{- end -}}
+
+{{/* Whether a pool can be scaled from here, so that a second program would undo what the first does: "true" or nothing. */}}
+{{- define "autoscaler.scales" -}}
+{{- range .Values.pools -}}{{- if ne .platform.kind "static" -}}true{{- end -}}{{- end -}}
 {{- end -}}
 
 {{/* The configuration of a program that is alone. As JSON, which is YAML: it keeps large numbers whole, which toYaml does not. */}}
@@ -37,10 +59,10 @@
 {{- $service := include "autoscaler.nameOf" (list $ "proxy-admin") -}}
 {{- $_ := set $pool "demand" (merge (default (dict) $pool.demand) (dict "kind" "kubernetes" "service" $service "port" "admin" "doors" "proxies")) -}}
 {{- else -}}
-{{- $service := include "autoscaler.nameOf" (list $ $name) -}}
-{{- $_ := set $pool "demand" (default (dict "kind" "kubernetes" "service" (printf "%s-admin" $service) "port" "admin") $pool.demand) -}}
+{{- $service := include "autoscaler.nameOf" (list $ (printf "%s-admin" $name)) -}}
+{{- $_ := set $pool "demand" (default (dict "kind" "kubernetes" "service" $service "port" "admin") $pool.demand) -}}
 {{- if eq $pool.platform.kind "kubernetes" -}}
-{{- $_ := set $pool "platform" (merge (deepCopy $pool.platform) (dict "service" (printf "%s-admin" $service) "port" "admin")) -}}
+{{- $_ := set $pool "platform" (merge (deepCopy $pool.platform) (dict "service" $service "port" "admin")) -}}
 {{- end -}}
 {{- /* Whether a pod is ready its sidecar says; a probe of the data port would count as a request. */ -}}
 {{- $_ := set $pool "server" (dict "kind" "plain_http" "ready_path" "/readyz") -}}
@@ -76,7 +98,7 @@
 
 {{/* The configuration that is given, and who may ask the admin listener. */}}
 {{- define "autoscaler.given" -}}
-{{- $config := deepCopy .Values.config -}}
+{{- $config := deepCopy (default (dict) .Values.config) -}}
 {{- $_ := set $config "admin" ":8082" -}}
 {{- if .Values.admin.tokenSecret -}}
 {{- $_ := set $config "admin_access" (merge (dict "token_file" "/etc/autoscaler-admin/token") (default (dict) $config.admin_access)) -}}

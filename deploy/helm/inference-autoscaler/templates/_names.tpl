@@ -2,14 +2,15 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 50 | trimSuffix "-" -}}
 {{- end -}}
 
+{{/* Names of releases may have dots, and those of Services may not. */}}
 {{- define "autoscaler.fullname" -}}
+{{- $name := printf "%s-%s" .Release.Name (include "autoscaler.name" .) -}}
 {{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
+{{- $name = .Values.fullnameOverride -}}
 {{- else if contains (include "autoscaler.name" .) .Release.Name -}}
-{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
-{{- else -}}
-{{- printf "%s-%s" .Release.Name (include "autoscaler.name" .) | trunc 50 | trimSuffix "-" -}}
+{{- $name = .Release.Name -}}
 {{- end -}}
+{{- $name | replace "." "-" | trunc 50 | trimAll "-" -}}
 {{- end -}}
 
 {{- define "autoscaler.serviceAccount" -}}
@@ -29,16 +30,26 @@ app.kubernetes.io/component: {{ . }}
 {{- end }}
 {{- end -}}
 
-{{/* The full name, and what is given after it: (list . "chat"). Names of pools may hold more than those of Kubernetes. */}}
+{{/* A word that Kubernetes takes in a name; names of pools may hold more. */}}
+{{- define "autoscaler.word" -}}
+{{- . | lower | replace "_" "-" | replace "." "-" | trimAll "-" -}}
+{{- end -}}
+
+{{/* The full name, and what is given after it: (list . "chat"). What is too long for Kubernetes ends in a hash, and stays one of its kind. */}}
 {{- define "autoscaler.nameOf" -}}
-{{- printf "%s-%s" (include "autoscaler.fullname" (first .)) (last . | lower | replace "_" "-" | replace "." "-") | trunc 63 | trimSuffix "-" -}}
+{{- $word := include "autoscaler.word" (last .) -}}
+{{- $name := printf "%s-%s" (include "autoscaler.fullname" (first .)) $word -}}
+{{- if gt (len $name) 63 -}}
+{{- $name = printf "%s-%s" ($name | trunc 54 | trimAll "-") (sha256sum $word | trunc 8) -}}
+{{- end -}}
+{{- $name -}}
 {{- end -}}
 
 {{- define "autoscaler.labels" -}}
 {{ include "autoscaler.selector" . }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | replace "+" "_" | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
 {{- define "autoscaler.image" -}}

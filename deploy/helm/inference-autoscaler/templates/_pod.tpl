@@ -24,8 +24,13 @@ ports:
   {{- if .keda }}
   - {name: keda, containerPort: 8083}
   {{- end }}
-{{- with .root.Values.env }}
-env: {{- toYaml . | nindent 2 }}
+{{- if or .root.Values.env .root.Values.admin.tokenSecret }}
+env:
+  {{- if .root.Values.admin.tokenSecret }}
+  # For `autoscaler explain` and `top` in the pod.
+  - {name: AUTOSCALER_ADMIN_TOKEN_FILE, value: /etc/autoscaler-admin/token}
+  {{- end }}
+  {{- with .root.Values.env }}{{ toYaml . | nindent 2 }}{{ end }}
 {{- end }}
 {{- with .root.Values.envFrom }}
 envFrom: {{- toYaml . | nindent 2 }}
