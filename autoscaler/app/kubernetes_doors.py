@@ -33,7 +33,7 @@ class KubernetesFinder:
         self._pauses = Pauses(_PAUSE_INITIAL, _PAUSE_MAX, rng or Random())
         self._mirror: Mirror | None = None
         self._task: asyncio.Task[None] | None = None
-        self._trouble: str | None = None
+        self._trouble = ""
 
     async def look(self) -> Collection[str] | None:
         """Return a base URL for each pod; None while nobody can tell."""
@@ -44,6 +44,11 @@ class KubernetesFinder:
         slices = self._mirror.objects.values()
         members = members_of(slices, {}, self._options.port, self._options.is_https, ())
         return [member.url for member in members]
+
+    @property
+    def trouble(self) -> str:
+        """Why nobody can tell, if nobody can, for a person."""
+        return self._trouble if self._mirror is None else self._mirror.away or ""
 
     async def close(self) -> None:
         """Watch no more."""

@@ -52,7 +52,8 @@ async def _probe_doors(pool: str, options: DemandOptions, place: DoorPlaces, sub
     try:
         found = await _found(finder)
         if found is None:
-            return Finding(Level.WARNING, subject, f"nobody can tell where {many} are; check the network")
+            why = finder.trouble or "no answer yet"
+            return Finding(Level.WARNING, subject, f"nobody can tell where {many} are: {why}")
         if not found:
             text = f"no {one} is there now; start one, or mend the name"
             return Finding(Level.WARNING, subject, text)

@@ -7,6 +7,7 @@ joins them to the numbers that the controller reads, and `inquiry` asks whoever 
 of starts `told_starts` believes for a while. The telling is each platform's own.
 """
 
+from autoscaler.remote_fleet.faults import fault_of
 from autoscaler.remote_fleet.fleet import RemoteFleet
 from autoscaler.remote_fleet.inquiry import Inquiry
 from autoscaler.remote_fleet.member import Member, names_a_host
@@ -26,6 +27,7 @@ __all__ = [
     "RemoteFleet",
     "RemoteFleetOptions",
     "Roster",
+    "fault_of",
     "names_a_host",
     "read_report",
 ]

@@ -12,7 +12,7 @@ from autoscaler.app.kubernetes_doors import KubernetesFinder
 from autoscaler.app.seen_replicas import SeenReplicas, ToldSlots, busy_beside
 from autoscaler.app.sidecar_settings import sidecar_options
 from autoscaler.app.watched_pool import WatchedPool
-from autoscaler.clock import VirtualClock
+from autoscaler.clock import SystemClock, VirtualClock
 from autoscaler.control_loop import ControlOptions
 from autoscaler.domain import Observation
 from autoscaler.fit_process import FitProcesses
@@ -31,6 +31,7 @@ from autoscaler.telemetry.demand.options import (
     PrometheusDemand,
     ServiceRecordDoors,
 )
+from autoscaler.telemetry.demand.reader import DoorReader, ReaderOptions
 from autoscaler.telemetry.exposition import Metrics
 from autoscaler.telemetry.history import History
 from tests.fakes.kubernetes_api import FakeCluster
@@ -187,6 +188,20 @@ async def test_doors_in_a_cluster_are_the_ready_pods_of_a_service(tmp_path, monk
         await finder.close()
     assert len(found) == 3
     assert all(url.endswith(":8082") for url in found)
+
+
+async def test_a_controller_without_the_rights_to_find_doors_says_which(tmp_path, monkeypatch):
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    async with FakeCluster(1, port=8082) as cluster:
+        cluster.forbidden.add(("GET", "endpointslices"))
+        finder = KubernetesFinder(KubernetesDoors("chat", kubeconfig=cluster.kubeconfig(tmp_path)))
+        reader = DoorReader("chat", Doors(MergeOptions(), 0.0), finder, ReaderOptions(), SystemClock())
+        async with asyncio.timeout(20.0):
+            while not reader.troubles:
+                await reader.look()
+                await asyncio.sleep(0.01)
+        await finder.close()
+    assert "bind the Role" in reader.troubles["where doors are"]
 
 
 @pytest.mark.parametrize(

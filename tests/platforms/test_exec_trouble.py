@@ -85,6 +85,19 @@ async def test_who_stands_by_runs_nothing_again_until_it_is_asked_again(tmp_path
     await platform.stop()
 
 
+async def test_a_fault_that_ends_the_scaling_is_not_silent(tmp_path):
+    fleet = RemoteFleetOptions(state_dir=tmp_path / "state", urls=(A,), probe_interval=0.001)
+    platform = ExecCommand(ExecOptions("chat", (*sh("true"), "{replicas}"), fleet), ScriptedServers(A))
+    await platform.start(FakeReplicaListener())
+    platform._scale = lambda wish: 1 / 0
+    await platform.scale_to(5)
+    with pytest.raises(PlatformUnavailable, match="a fault of this program ended 'scale chat'"):
+        async with asyncio.timeout(20):
+            while await platform.fleet():
+                await asyncio.sleep(0)
+    await platform.stop()
+
+
 async def test_a_run_that_ends_after_the_lead_has_gone_counts_for_nothing(tmp_path):
     scaled, go = tmp_path / "scaled", tmp_path / "go"
     script = f'echo "$1" >> {scaled}; until test -e {go}; do sleep 0.01; done'

@@ -427,3 +427,17 @@ async def test_an_authority_that_was_renewed_is_read_anew(tmp_path):
     assert await api.get("/version")
     await api.close()
     await server.close()
+
+
+async def test_a_fault_that_ends_the_watching_is_not_silent(start):
+    running = await start(scripted(2))
+    running.platform._sight._tasks["pods"].cancel()
+    running.platform._sight._tasks["pods"] = asyncio.create_task(broken(), name="mirror pods")
+    await running.until(lambda: running.platform.last_error)
+    assert "a fault of this program ended 'mirror pods'" in running.platform.last_error
+    with pytest.raises(PlatformUnavailable, match="a fault of this program"):
+        await running.platform.fleet()
+
+
+async def broken() -> None:
+    raise ZeroDivisionError

@@ -158,6 +158,17 @@ async def test_who_stands_by_tells_nothing_more_and_the_newest_when_it_is_asked_
         assert len(platform._outbox) == 0
 
 
+async def test_a_fault_that_ends_the_delivery_is_not_silent(start):
+    async with FakeReceiver() as receiver:
+        platform = await start(receiver)
+        platform._attempt = lambda event: 1 / 0
+        await platform.scale_to(7)
+        with pytest.raises(PlatformUnavailable, match="a fault of this program ended 'web hook chat'"):
+            async with asyncio.timeout(20):
+                while await platform.fleet():
+                    await asyncio.sleep(0)
+
+
 async def test_who_stands_by_forgets_that_it_was_declined(start):
     async with FakeReceiver() as receiver:
         receiver.answers = [400]

@@ -149,7 +149,7 @@ async def test_each_path_goes_to_the_pool_with_the_longest_prefix():
 async def test_a_port_that_is_taken_is_named_with_the_remedy():
     async with front() as proxy:
         second = ProxyServer(ProxyOptions(port=proxy.port), [], SystemClock())
-        with pytest.raises(PortTaken, match=f"port {proxy.port} .* another port"):
+        with pytest.raises(PortTaken, match=f"port {proxy.port} .* set another `listen`"):
             await second.start()
         assert not second.ready
         await second.stop()

@@ -31,6 +31,7 @@ from autoscaler.remote_fleet import (
     Inquiry,
     Pauses,
     RemoteFleet,
+    fault_of,
     read_report,
 )
 
@@ -95,12 +96,15 @@ class ExecCommand:
         """Run `status` once, report who is there, and keep reporting."""
         if self._inquiry is not None:
             await self._inquiry.once()
-            self._tasks.append(asyncio.create_task(self._inquiry.now_and_then()))
+            asking, name = self._inquiry.now_and_then(), f"status of {self._options.pool}"
+            self._tasks.append(asyncio.create_task(asking, name=name))
         await self._fleet.start(listener)
         self._tasks.append(asyncio.create_task(self._carry_out(), name=f"scale {self._options.pool}"))
 
     async def fleet(self) -> Fleet:
         """Count the replicas. Raises PlatformUnavailable if `status`, which should tell, fails."""
+        if (fault := fault_of(self._tasks)) is not None:
+            raise PlatformUnavailable(fault)
         if self._inquiry is not None:
             self._inquiry.check()
         return self._fleet.count()

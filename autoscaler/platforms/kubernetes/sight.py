@@ -17,7 +17,7 @@ from autoscaler.platforms.kubernetes.mirror import Mirror
 from autoscaler.platforms.kubernetes.options import KubernetesOptions
 from autoscaler.platforms.kubernetes.pods import is_live, misses_of
 from autoscaler.platforms.kubernetes.target import Scale, Target, find_target, slices_path
-from autoscaler.remote_fleet import Pauses
+from autoscaler.remote_fleet import Pauses, fault_of
 
 log = structlog.get_logger(__name__)
 
@@ -72,6 +72,8 @@ class Sight:
     @property
     def why_unknown(self) -> str | None:
         """Why nobody can tell what there is now; None if that is known."""
+        if (fault := fault_of(self._tasks.values())) is not None:
+            return fault
         if self._pods is None or self._slices is None:
             return self._away or "the API server was not asked yet"
         return self._pods.away or self._slices.away

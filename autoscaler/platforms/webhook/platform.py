@@ -17,13 +17,13 @@ import structlog
 
 from autoscaler.clock import SystemClock
 from autoscaler.domain import Fleet
-from autoscaler.errors import UsageError
+from autoscaler.errors import PlatformUnavailable, UsageError
 from autoscaler.platforms.webhook.options import WebhookOptions
 from autoscaler.platforms.webhook.outbox import Outbox, ScaleEvent
 from autoscaler.platforms.webhook.receiver import Accepted, Declined, Failed, Outcome, Receiver
 from autoscaler.platforms.webhook.signature import read_secrets, signature_headers
 from autoscaler.ports import Clock, ModelServer, ReplicaListener
-from autoscaler.remote_fleet import Inquiry, Pauses, RemoteFleet
+from autoscaler.remote_fleet import Inquiry, Pauses, RemoteFleet, fault_of
 
 log = structlog.get_logger(__name__)
 
@@ -81,12 +81,15 @@ class Webhook:
         self._secrets()
         if self._inquiry is not None:
             await self._inquiry.once()
-            self._tasks.append(asyncio.create_task(self._inquiry.now_and_then()))
+            asking, name = self._inquiry.now_and_then(), f"status of {self._options.pool}"
+            self._tasks.append(asyncio.create_task(asking, name=name))
         await self._fleet.start(listener)
         self._tasks.append(asyncio.create_task(self._deliver(), name=f"web hook {self._options.pool}"))
 
     async def fleet(self) -> Fleet:
         """Count the replicas. Raises PlatformUnavailable if the receiver, who should tell, does not."""
+        if (fault := fault_of(self._tasks)) is not None:
+            raise PlatformUnavailable(fault)
         if self._inquiry is not None:
             self._inquiry.check()
         return self._fleet.count()

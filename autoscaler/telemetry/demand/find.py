@@ -16,10 +16,13 @@ from autoscaler.telemetry.demand.options import ListedDoors, NamedDoors, Service
 
 _PATIENCE = 5.0
 """For an answer of the DNS [s]."""
+_NO_NAME_SERVER = "no name server answers; check the network of this machine"
 
 
 class Listed:
     """Those of a list."""
+
+    trouble = ""
 
     def __init__(self, options: ListedDoors) -> None:
         self._urls = tuple(url.rstrip("/") for url in options.urls)
@@ -34,6 +37,8 @@ class Listed:
 
 class Named:
     """Every address that a name has."""
+
+    trouble = _NO_NAME_SERVER
 
     def __init__(self, options: NamedDoors) -> None:
         self._url = options.url
@@ -60,6 +65,8 @@ class ServiceRecord:
     resolver : dns.asyncresolver.Resolver, optional
         Who is asked; the name servers of this machine unless given.
     """
+
+    trouble = _NO_NAME_SERVER
 
     def __init__(
         self, options: ServiceRecordDoors, resolver: dns.asyncresolver.Resolver | None = None

@@ -26,6 +26,10 @@ log = structlog.get_logger(__name__)
 class Finder(Protocol):
     """Who finds the doors of a pool."""
 
+    @property
+    def trouble(self) -> str:
+        """Why nobody can tell, if nobody can, for a person."""
+
     async def look(self) -> Collection[str] | None:
         """Return the base URLs of their admin listeners now; None if nobody can tell."""
 
@@ -75,6 +79,7 @@ class DoorReader:
         self._pool, self._doors, self._finder = pool, doors, finder
         self._options, self._clock = options, clock
         self._trouble: dict[str, str] = {}
+        self._unfound = ""
         self._said_at: dict[str, float] = {}
         self._is_running = False
         self._name = token_hex(8)
@@ -93,6 +98,7 @@ class DoorReader:
     async def look(self) -> None:
         """Look who is there; if nobody can tell, those that are known stay."""
         found = await self._finder.look()
+        self._unfound = "" if found is not None else self._finder.trouble
         if found is not None:
             self._doors.listed(found, self._clock.now())
 
@@ -109,8 +115,9 @@ class DoorReader:
 
     @property
     def troubles(self) -> dict[str, str]:
-        """Why each door did not answer last that did not, by address."""
-        return {address: trouble for address, trouble in self._trouble.items() if trouble}
+        """Why each door did not answer last that did not, by address; and why nobody tells where they are."""
+        unfound = {"where doors are": self._unfound} if self._unfound else {}
+        return unfound | {address: trouble for address, trouble in self._trouble.items() if trouble}
 
     async def read(self, session: aiohttp.ClientSession) -> None:
         """Ask everybody once."""
