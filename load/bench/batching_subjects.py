@@ -14,8 +14,9 @@ from typing import Any
 import aiohttp
 import yaml
 
-from load.bench.proxy_subjects import OTHER_CORE, SUBJECT_CORE, Running, free_port, start
+from load.bench.proxy_subjects import OTHER_CORE, SUBJECT_CORE, Running, start
 from load.demo.scenario import ROOT
+from load.free_port import free_port
 from load.triton.batch_models import ROWS_MAX, emulated, minilm
 
 HOME = ROOT / ".triton"

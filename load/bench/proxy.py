@@ -19,7 +19,8 @@ from rich.progress import Progress
 from rich.table import Table
 
 from load.bench.proxy_measure import Figures, NotReady, measure, median
-from load.bench.proxy_subjects import OTHER_CORE, SUBJECTS, Subject, free_port, start
+from load.bench.proxy_subjects import OTHER_CORE, SUBJECTS, Subject, start
+from load.free_port import free_port
 
 KIB = 1024
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from load.bench import proxy_client as client
-from load.bench.proxy_subjects import PLENTY, SUBJECT_CORE, Running, Subject, free_port, start
+from load.bench.proxy_subjects import PLENTY, SUBJECT_CORE, Running, Subject, start
 from load.bench.proxy_upstream import LARGE_BYTES
+from load.free_port import free_port
 
 READY_WITHIN = 90.0  # [s]
 _TRIES = 2

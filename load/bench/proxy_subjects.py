@@ -19,8 +19,8 @@ import yaml
 
 from autoscaler.proxy.tenants.key import digest_of
 from load.bench.proxy_client import KEY
-from load.demo.run import two_free_addresses
 from load.demo.scenario import ROOT
+from load.free_port import free_port
 
 SUBJECT_CORE, OTHER_CORE = 0, 1
 """The core of the subject, and that of client and model server."""
@@ -104,11 +104,6 @@ async def start(command: Sequence[str], port: int, core: int, log: Path) -> Runn
             preexec_fn=lambda: os.sched_setaffinity(0, {core}),
         )
     return Running(process, port)
-
-
-def free_port() -> int:
-    """Return a port on which nobody listens now."""
-    return int(two_free_addresses()[0].rpartition(":")[2])
 
 
 def _ours(folder: Path, port: int, upstream: int, slots: int, **more: object) -> Sequence[str]:

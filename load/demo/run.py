@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import socket
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -16,6 +15,7 @@ from load.demo.program import Program, ProgramFailed
 from load.demo.report import Report, report
 from load.demo.sampler import Sampler
 from load.demo.scenario import POOL, ROOT, Scenario
+from load.free_port import free_address
 from load.generator import Generator
 from load.triton.serve import remove_regions_of_the_dead
 
@@ -52,7 +52,7 @@ async def run(scenario: Scenario, show: Show) -> Report | None:
 
 
 async def _run_in(folder: Path, scenario: Scenario, show: Show, interrupted: asyncio.Event) -> Report | None:
-    configuration = scenario.configuration(folder, *two_free_addresses())
+    configuration = scenario.configuration(folder, free_address(), free_address())
     async with Program(configuration, folder, ROOT) as program:
         sampler = Sampler(program.admin)
         async with beside(sampler.run()):
@@ -119,11 +119,3 @@ def decisions_since(history: Path, wall_time: float) -> list[Decision]:
     with HistoryReader(history) as reader:
         records = reader.decisions(POOL, DECISIONS_MAX)
     return [record.decision for record in records if record.wall_time >= wall_time]
-
-
-def two_free_addresses() -> tuple[str, str]:
-    """Return two addresses of this machine on which nobody listens now."""
-    with socket.socket() as one, socket.socket() as other:
-        for probe in (one, other):
-            probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{one.getsockname()[1]}", f"127.0.0.1:{other.getsockname()[1]}"

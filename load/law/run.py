@@ -12,7 +12,7 @@ import numpy as np
 from load.arrivals import poisson
 from load.bench.queue_simulation import Law
 from load.demo.program import Program
-from load.demo.run import two_free_addresses
+from load.free_port import free_address
 from load.law.judge import Case, Verdict, judge
 from load.law.recursion import Floats
 from load.law.wire import Clients, ModelServer, Seen
@@ -93,7 +93,7 @@ class _Server:
 async def _program(server: str, slots: int) -> AsyncIterator[int]:
     """Run the product before one replica with so many slots; yields its port when it is ready."""
     with tempfile.TemporaryDirectory(prefix="autoscaler-law-") as folder:
-        listen, admin = two_free_addresses()
+        listen, admin = free_address(), free_address()
         configuration: dict[str, Any] = {
             "listen": listen,
             "admin": admin,

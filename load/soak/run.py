@@ -13,7 +13,8 @@ from typing import Any
 import aiohttp
 
 from load.demo.program import Program
-from load.demo.run import beside, two_free_addresses
+from load.demo.run import beside
+from load.free_port import free_address
 from load.soak.clients import Clients, Ends
 from load.soak.rude import RudeClients
 from load.soak.servers import ROOT, Servers
@@ -140,7 +141,7 @@ async def _when_silent(watch: Watch, session: aiohttp.ClientSession) -> Sample:
 
 
 def _configuration(folder: Path, urls: list[str]) -> dict[str, Any]:
-    listen, admin = two_free_addresses()
+    listen, admin = free_address(), free_address()
     return {
         "listen": listen,
         "admin": admin,

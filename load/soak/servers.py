@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Self
 
-from load.demo.run import two_free_addresses
+from load.free_port import free_port
 from load.soak.fault_proxy import FaultProxy
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ class Server:
     """One process; started anew on the same port when it was killed."""
 
     def __init__(self) -> None:
-        self.port = int(two_free_addresses()[0].rpartition(":")[2])
+        self.port = free_port()
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:

@@ -10,7 +10,7 @@ import aiohttp
 import yaml
 
 from load.demo.program import ProgramFailed
-from load.demo.run import two_free_addresses
+from load.free_port import free_address
 from load.trial.child import Child
 from load.trial.fleet import POOL, Fleet
 from load.trial.plan import Trial
@@ -38,7 +38,7 @@ class Controller(Child):
     """
 
     def __init__(self, name: str, trial: Trial, folder: Path, prometheus: str | None, fleet: Fleet) -> None:
-        self.admin, _ = two_free_addresses()
+        self.admin = free_address()
         self.history = folder / f"{name}.db"
         settings = {
             "admin": self.admin,

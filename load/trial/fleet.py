@@ -17,7 +17,7 @@ import aiohttp
 import yaml
 from aiohttp import web
 
-from load.demo.run import two_free_addresses
+from load.free_port import free_address
 from load.trial.child import Child
 from load.trial.plan import Trial
 
@@ -42,7 +42,7 @@ class Pair:
     def __init__(self, number: int, place: Place, trial: Trial, folder: Path) -> None:
         self.number, self.place = number, place
         self.url, self.admin = place.url, place.admin
-        server, _ = two_free_addresses()
+        server = free_address()
         self.is_ready = False
         words = ["--port", server.rpartition(":")[2], "--slots", str(trial.slots), "--scv", "1"]
         words += ["--service-time", str(trial.service), "--start-delay", str(trial.load_time)]
@@ -113,7 +113,7 @@ class Fleet:
         self.asked: list[Asked] = []
         self.pairs: list[Pair] = []
         self.restarts = 0
-        self.places = tuple(Place(*two_free_addresses()) for _ in range(trial.replicas_max))
+        self.places = tuple(Place(free_address(), free_address()) for _ in range(trial.replicas_max))
         """All that there are; a pair has one until it has ended."""
         self._numbers = 0
         self._turn = 0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import aiohttp
 
-from load.demo.run import two_free_addresses
+from load.free_port import free_address
 from load.trial.child import Child
 
 JOB = "sidecars"
@@ -35,7 +35,7 @@ class Prometheus(Child):
 
     def __init__(self, folder: Path, scrape_interval: float) -> None:
         folder.mkdir()
-        address, _ = two_free_addresses()
+        address = free_address()
         self.url = f"http://{address}"
         self._targets = folder / "targets.json"
         self.scrape([])

@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from load.free_port import free_port
 from load.triton import serve
 
 HERE = Path(__file__).parent
@@ -150,11 +150,3 @@ def first_answer(server: subprocess.Popen[bytes], port: int) -> list[float]:
         time.sleep(0.05)
     said = "did not become ready" if server.poll() is None else f"ended with {server.poll()}"
     raise InstallationFailed(f"Triton {said}")
-
-
-def free_port() -> int:
-    """Return a port of 127.0.0.1 that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

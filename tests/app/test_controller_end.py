@@ -8,7 +8,7 @@ import pytest
 from autoscaler.app import controller
 from autoscaler.app.watched_pool import WatchedPool
 from autoscaler.settings import load
-from tests.fakes.program import free_port
+from load.free_port import free_port
 
 
 class Lead:

@@ -10,8 +10,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from autoscaler.app.status import pool_status
+from load.free_port import free_port
 from tests.fakes.pools import a_pool
-from tests.fakes.program import free_port
 from tests.fakes.webhook_receiver import FakeReceiver
 
 EXAMPLE = Path(__file__).parents[2] / "deploy" / "examples" / "webhook_receiver.py"

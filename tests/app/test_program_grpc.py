@@ -12,8 +12,9 @@ import tritonclient.grpc.aio as triton
 import yaml
 from tritonclient.utils import InferenceServerException
 
+from load.free_port import free_port
 from load.triton.install import is_installed
-from tests.fakes.program import Program, free_port
+from tests.fakes.program import Program
 
 HOME = Path(__file__).parents[2] / ".triton"
 SERVE = [

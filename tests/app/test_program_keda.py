@@ -10,8 +10,9 @@ import grpc
 import pytest
 import yaml
 
+from load.free_port import free_port
 from tests.fakes.keda import KedaClient, scaled_object
-from tests.fakes.program import ROOT, Program, free_port, post
+from tests.fakes.program import ROOT, Program, post
 
 REF = scaled_object("chat", pool="pool")
 

@@ -7,9 +7,9 @@ import pytest
 import tritonclient.grpc.aio as over_grpc
 import tritonclient.http.aio as over_http
 
+from load.free_port import free_port
 from tests.fakes import triton_models
 from tests.fakes.command_process import CommandProcess
-from tests.fakes.program import free_port
 from tests.fakes.triton_server import TritonServer, needs_triton
 
 pytestmark = needs_triton

@@ -13,8 +13,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from autoscaler.proxy.tenants.key import digest_of, new_key
+from load.free_port import free_port
 from tests.fakes.command_process import CommandProcess
-from tests.fakes.program import ROOT, free_port
+from tests.fakes.program import ROOT
 
 RESIDENT_MAX = 60e6
 HEAVY = ("numpy", "scipy", "statsmodels", "pandas", "matplotlib", "grpc", "pydantic", "kubernetes_asyncio")

@@ -11,7 +11,7 @@ from kubernetes_asyncio.config import kube_config
 from autoscaler.cli.check import probe
 from autoscaler.cli.findings import Level
 from autoscaler.settings import load
-from tests.fakes.program import free_port
+from load.free_port import free_port
 from tests.fakes.webhook_receiver import FakeReceiver
 
 PLATFORM = "pools.chat.platform"

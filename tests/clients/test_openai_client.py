@@ -18,9 +18,9 @@ from openai import AsyncOpenAI, OpenAI
 from autoscaler.dispatch import QueueOptions
 from autoscaler.domain import Outcome
 from autoscaler.ports import Replica
+from load.free_port import free_port
 from tests.fakes.front import Front, front
 from tests.fakes.openai_server import DONE, SSE, chat_body, chat_stream, event, listing, streams, usage
-from tests.fakes.program import free_port
 from tests.fakes.upstream import Received, Script, Upstream, UpstreamWire, says, says_nothing
 
 QUESTION = [{"role": "user", "content": "Where is the room?"}]

@@ -18,12 +18,13 @@ import yaml
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from load.free_port import free_port
 from tests.deploy.dashboard_queries import DEPLOY, OF_GPUS, RULES, Query, queries
 from tests.fakes import batching
 from tests.fakes.command_process import CommandProcess
 from tests.fakes.kserve_http import serving_batches
 from tests.fakes.nvml_library import NvmlLibrary, can_be_built
-from tests.fakes.program import ROOT, Program, free_port
+from tests.fakes.program import ROOT, Program
 from tests.fakes.prometheus_server import ABSENT, installed, scraping
 
 pytestmark = pytest.mark.skipif(not installed(), reason=ABSENT)

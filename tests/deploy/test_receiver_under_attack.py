@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from load.free_port import free_port
 from tests.deploy.manifests import DEPLOY
-from tests.fakes.program import free_port
 
 EXAMPLE = DEPLOY / "examples" / "webhook_receiver.py"
 SECRET = b"a secret of thirty-two letters!!"

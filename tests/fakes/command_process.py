@@ -12,7 +12,8 @@ from typing import Any
 import aiohttp
 import yaml
 
-from tests.fakes.program import ROOT, free_port
+from load.free_port import free_port
+from tests.fakes.program import ROOT
 
 
 class CommandProcess:

@@ -9,7 +9,6 @@ import contextlib
 import json
 import pathlib
 import shutil
-import socket
 import ssl
 import subprocess
 import tempfile
@@ -18,14 +17,10 @@ import time
 import urllib.error
 import urllib.request
 
+from load.free_port import free_port
+
 TLS = ssl.create_default_context()
 TLS.check_hostname, TLS.verify_mode = False, ssl.CERT_NONE  # the server makes its own certificate
-
-
-def free_port() -> int:
-    with contextlib.closing(socket.socket()) as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def now() -> str:

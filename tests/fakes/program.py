@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -15,15 +14,11 @@ import aiohttp
 import psutil
 import yaml
 
+from load.free_port import free_port
+
 ROOT = Path(__file__).parents[2]
 MARK = "PROGRAM_UNDER_TEST"
 MODEL_SERVER = [sys.executable, "-m", "load.model_server", "--port", "{port}"]
-
-
-def free_port() -> int:
-    with contextlib.closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 class Program:

@@ -5,7 +5,6 @@ The real one is installed with `apt-get install prometheus` (Debian: it brings p
 
 import json
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
@@ -14,6 +13,8 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from aiohttp import web
+
+from load.free_port import free_address
 
 ABSENT = "Prometheus is not installed (apt-get install prometheus)"
 _STARTS_WITHIN = 30.0
@@ -57,9 +58,7 @@ def scraping(folder: Path, targets: Sequence[str], rules: Path, every: str = "1s
 def _serving(folder: Path, config: str) -> Iterator[str]:
     """Run a Prometheus on the data in `folder`; yields its URL."""
     (folder / "prometheus.yml").write_text(config)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = free_address()
     options = {
         "config.file": folder / "prometheus.yml",
         "storage.tsdb.path": folder / "data",

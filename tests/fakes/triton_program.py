@@ -4,7 +4,8 @@ from pathlib import Path
 
 import yaml
 
-from tests.fakes.program import Program, free_port
+from load.free_port import free_port
+from tests.fakes.program import Program
 from tests.fakes.triton_server import TritonServer
 
 

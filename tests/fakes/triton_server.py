@@ -19,6 +19,7 @@ from typing import Self
 
 import pytest
 
+from load.free_port import free_port
 from load.triton.install import is_installed
 from load.triton.serve import (
     EmulatedAccelerator,
@@ -26,7 +27,6 @@ from load.triton.serve import (
     server_command,
     server_environment,
 )
-from tests.fakes.program import free_port
 
 ROOT = Path(__file__).parents[2]
 HOME = ROOT / ".triton"

@@ -17,10 +17,10 @@ from autoscaler.telemetry.status import (
     WaitsStatus,
 )
 from load.demo.report import fixed_fleet, replica_seconds, report, time_in_band
-from load.demo.run import two_free_addresses
 from load.demo.sampler import Sample
 from load.demo.scenario import POOL, Scenario
 from load.demo.show import introduction, note, table
+from load.free_port import free_address
 from load.generator import Record
 
 SCENARIO = Scenario(
@@ -129,5 +129,5 @@ def test_the_program_accepts_the_configuration(tmp_path, server):
 
 
 def test_the_two_listeners_never_get_the_same_port():
-    listen, admin = two_free_addresses()
+    listen, admin = free_address(), free_address()
     assert listen != admin

@@ -11,19 +11,14 @@ from contextlib import asynccontextmanager, suppress
 import aiohttp
 import pytest
 
+from load.free_port import free_port
 from load.model_server import main, parse
-
-
-def a_free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @asynccontextmanager
 async def a_model_server(*options):
     """Yield its address and process; the server accepts connections, whether it is ready or not."""
-    port = a_free_port()
+    port = free_port()
     command = [sys.executable, "-m", "load.model_server", "--port", str(port), "--seed", "1", *options]
     process = await asyncio.create_subprocess_exec(*command)
     try:
@@ -118,7 +113,7 @@ def test_nonsense_is_named_with_its_remedy(words, said, capsys):
 
 @pytest.mark.parametrize("host", ["nohost.invalid", f"{'a' * 300}.invalid"])
 def test_a_host_that_is_none_is_told_in_one_line(host, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["model_server", "--port", str(a_free_port()), "--host", host])
+    monkeypatch.setattr(sys, "argv", ["model_server", "--port", str(free_port()), "--host", host])
     assert main() == 2
     said = capsys.readouterr().err
     assert said.startswith(f"cannot listen on {host}:")

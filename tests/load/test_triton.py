@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from load.free_port import free_port
 from load.services import lognormal
 from load.triton import serve
-from load.triton.install import first_answer, free_port, is_installed
+from load.triton.install import first_answer, is_installed
 
 HOME = Path(__file__).parents[2] / ".triton"
 needs_triton = pytest.mark.skipif(

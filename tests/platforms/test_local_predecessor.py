@@ -15,6 +15,7 @@ import pytest
 from autoscaler.errors import UsageError
 from autoscaler.platforms.local_process import processes
 from autoscaler.platforms.local_process.records import Records, ReplicaRecord
+from load.free_port import free_port
 from tests.fakes.local_replicas import process_of, tiny_command
 from tests.fakes.replica_listener import FakeReplicaListener
 
@@ -75,12 +76,6 @@ def predecessor(local):
     predecessor = Predecessor(local.state_dir, local.options().fingerprint)
     yield predecessor
     predecessor.close()
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def listens(record):

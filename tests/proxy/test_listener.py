@@ -8,7 +8,7 @@ import pytest
 from autoscaler.errors import PortTaken, UsageError
 from autoscaler.proxy import listener
 from autoscaler.proxy.listener import Listener
-from tests.fakes.program import free_port
+from load.free_port import free_port
 
 
 async def connects(host: str, port: int) -> bool:

@@ -7,8 +7,8 @@ from collections import Counter
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from load.free_port import free_port
 from tests.fakes.client import Client
-from tests.fakes.program import free_port
 from tests.fakes.upstream import Received, Upstream, UpstreamWire, says
 
 ROOT = Path(__file__).parents[2]

@@ -9,8 +9,8 @@ from autoscaler.clock import VirtualClock
 from autoscaler.errors import UsageError
 from autoscaler.remote_fleet import FleetReport, Member, RemoteFleet, RemoteFleetOptions, Roster
 from autoscaler.remote_fleet.dns import look_up
+from load.free_port import free_port
 from tests.fakes.listed_servers import ScriptedServers
-from tests.fakes.program import free_port
 from tests.fakes.replica_listener import FakeReplicaListener
 
 A, B = "http://127.0.0.1:9001", "http://127.0.0.1:9002"

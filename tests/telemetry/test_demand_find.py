@@ -10,7 +10,7 @@ import pytest
 
 from autoscaler.telemetry.demand.find import Listed, Named, ServiceRecord
 from autoscaler.telemetry.demand.options import ListedDoors, NamedDoors, ServiceRecordDoors
-from tests.fakes.program import free_port
+from load.free_port import free_port
 
 NAME = "_admin._tcp.chat.default.svc.cluster.local"
 

@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 from autoscaler.clock import VirtualClock
 from autoscaler.telemetry.demand.options import PrometheusDemand
 from autoscaler.telemetry.demand.prometheus import PrometheusReader, queries
-from tests.fakes.program import free_port
+from load.free_port import free_port
 from tests.fakes.prometheus_server import ABSENT, installed, scraping
 
 KNOWN = {

@@ -13,7 +13,7 @@ from autoscaler.telemetry.demand.find import Listed
 from autoscaler.telemetry.demand.options import ListedDoors
 from autoscaler.telemetry.demand.reader import DoorReader, ReaderOptions, is_worth_saying
 from autoscaler.telemetry.status import Status
-from tests.fakes.program import free_port
+from load.free_port import free_port
 from tests.telemetry.test_demand_recent import Door
 
 

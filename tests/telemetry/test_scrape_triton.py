@@ -1,7 +1,6 @@
 """The metrics of a real Triton server, before and after it served requests."""
 
 import asyncio
-import socket
 import subprocess
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from autoscaler.clock import SystemClock
 from autoscaler.telemetry.scrape.presets import PRESETS
 from autoscaler.telemetry.scrape.scraper import Exporter, Scraper
+from load.free_port import free_port
 from load.triton.install import is_installed
 from load.triton.serve import EmulatedAccelerator, model_repository, server_command, server_environment
 
@@ -19,16 +19,10 @@ READY_WITHIN = 60.0
 INPUT = {"name": "TEXT", "shape": [1, 1], "datatype": "BYTES", "data": ["A quiet room, please."]}
 
 
-def a_free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @pytest.fixture
 def triton():
     """A running server; its ports for requests and for metrics."""
-    accelerator, port, metrics = EmulatedAccelerator(), a_free_port(), a_free_port()
+    accelerator, port, metrics = EmulatedAccelerator(), free_port(), free_port()
     home = HOME.resolve()
     command = server_command(home, port, model_repository(home, accelerator.slots))
     command.remove("--allow-metrics=false")
