@@ -456,8 +456,9 @@ class TestLookingAnew:
         await standby.tick(2)
         assert standby.platform.looks == 2
 
-    async def test_who_only_recommends_never_does(self, standby):
-        standby.loop._actuation._wanted = False
+    async def test_who_only_recommends_never_does_and_drops_nothing(self, standby):
+        standby.loop._actuation._wanted, standby.loop._actuation._led = False, None
+        standby.platform.stand_by = lambda: pytest.fail("it stood by")
         standby.loop._actuation._leadership.is_leader = True
         await standby.tick(2)
         assert standby.platform.looks == 0

@@ -129,7 +129,7 @@ class Actuation:
         led, leads = self._led, self._leads
         self._led = leads
         is_lost = not leads and (led or self._asked is not None)
-        begins = led is None and self.can_come_to_lead
+        begins = led is None and self.can_come_to_lead and self._wanted
         if (is_lost or begins) and isinstance(self._platform, StandsBy):
             self._platform.stand_by()
         if not leads:

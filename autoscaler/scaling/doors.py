@@ -120,9 +120,7 @@ class Doors:
 
     def cursor(self, address: str) -> tuple[str, int]:
         """Return whose intervals up to which number are known; ("", 0) of one that never answered."""
-        door = self._doors[address]
-        while door.twin is not None:
-            door = door.twin
+        door = _counted_at(self._doors[address])
         return door.incarnation, door.sequence
 
     def slots(self) -> list[int]:
@@ -132,7 +130,8 @@ class Doors:
 
     def busy(self) -> dict[str, int]:
         """Return the slots in use by address."""
-        return {address: door.reading.busy for address, door in self._doors.items() if door.reading}
+        readings = {address: _counted_at(door).reading for address, door in self._doors.items()}
+        return {address: reading.busy for address, reading in readings.items() if reading}
 
     def listed(self, addresses: Collection[str], now: float) -> None:
         """Take in a whole list of those that there are."""
@@ -271,6 +270,13 @@ class Doors:
         there = [door for door in self._doors.values() if door.twin is None and not door.is_over]
         heard = sum(not door.is_silent for door in there)
         return DoorCounts(heard, len(there) - heard - blind, blind, self._restarts)
+
+
+def _counted_at(door: _Door) -> _Door:
+    """Return the address at which the process of this one is counted."""
+    while door.twin is not None:
+        door = door.twin
+    return door
 
 
 def _take_over(door: _Door, twin: _Door) -> None:

@@ -1,5 +1,6 @@
 """What a check finds when it tries what a configuration names."""
 
+import errno
 import socket
 import stat
 from pathlib import Path
@@ -19,6 +20,7 @@ from autoscaler.domain.decision import Binding, Reason
 from autoscaler.settings import load
 from autoscaler.telemetry.history import History
 from autoscaler.units import Address
+from load.free_port import free_port
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +76,20 @@ def test_an_address_that_is_taken_is_a_problem():
     assert finding.level is Level.PROBLEM
     assert "in use by another program" in finding.text
     assert probe_address("listen", address).level is Level.OK
+
+
+def test_every_interface_is_one_of_each_family_that_the_kernel_knows(monkeypatch):
+    of_any_family = socket.socket
+
+    def without_ipv6(family, *given):
+        if family == socket.AF_INET6:
+            raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+        return of_any_family(family, *given)
+
+    port = free_port()
+    monkeypatch.setattr(socket, "socket", without_ipv6)
+    assert probe_address("listen", Address("", port)).level is Level.OK
+    assert probe_address("listen", Address("::1", port)).level is Level.PROBLEM
 
 
 def test_an_address_of_another_machine_is_a_problem():

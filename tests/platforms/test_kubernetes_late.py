@@ -347,3 +347,21 @@ async def test_a_server_that_forgets_every_version_is_not_asked_without_a_pause(
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         await api.close()
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+async def test_a_starting_pod_that_was_let_go_gets_nothing_though_it_is_ready_before_it_is_deleted(
+    begin, monkeypatch, kind
+):
+    cluster = late(2, kind=kind)
+    running = await begin(cluster)
+    await running.platform.scale_to(3)
+    await running.until_seen(3)
+    monkeypatch.setattr(cluster, "reconcile", lambda: None)
+    running.listener.busy = dict.fromkeys(running.listener.ready, 1)
+    [third] = set(cluster.pods) - set(running.listener.ready)
+    await running.platform.scale_to(2)  # the third is starting, so it is let go at once
+    cluster.run()
+    await running.until(lambda: third in running.platform.listed)
+    await running.until_counts(2, 0, 1)
+    assert third not in running.listener.ready

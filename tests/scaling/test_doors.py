@@ -242,6 +242,17 @@ def test_a_door_that_left_is_gone_at_all_of_its_addresses():
     assert world.doors.counts.carried == 1
 
 
+def test_a_door_of_two_addresses_is_as_busy_at_the_one_that_does_not_answer():
+    doors = Doors(MergeOptions(), 0.0)
+    doors.listed(["a", "b"], 0.0)
+    reading = DoorReading("one", (), slots=4, busy=3)
+    for address in ("a", "b"):
+        doors.answered(address, reading, 1.0)
+    doors.unanswered("a", 2.0)
+    doors.answered("b", reading, 2.0)
+    assert (doors.busy(), doors.slots()) == ({"a": 3, "b": 3}, [4])
+
+
 def test_a_door_of_two_addresses_stays_known_when_one_is_not_listed_any_more():
     world = TwoAddresses()
     world.run()

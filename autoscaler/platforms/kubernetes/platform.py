@@ -27,7 +27,6 @@ from autoscaler.platforms.kubernetes.pods import (
     PodCounts,
     UnmadePods,
     count_pods,
-    is_ready,
     members_of,
 )
 from autoscaler.platforms.kubernetes.scale_down import Departure, Place, plan_departure
@@ -189,7 +188,7 @@ class Kubernetes:
         self._take_back_survivors()
         # A pod that is deleted may be listed as ready for a while, for the watches come one after the other.
         self._ours |= pods.keys()
-        going = self._leaving.keys() | (self._ours - pods.keys())
+        going = self._leaving.keys() | self._let_go | (self._ours - pods.keys())
         members = members_of(self._sight.slices, pods, options.port, options.is_https, going)
         listed = {member.id for member in members}
         self._ours &= pods.keys() | listed
@@ -273,8 +272,7 @@ class Kubernetes:
         departure = self._plan(scale.replicas, wanted)
         self._leave(self._let_go.union(departure.leaving))
         if departure.replicas < scale.replicas:
-            # Those that are not ready go before all others anyhow.
-            going = {uid for uid in departure.gone if is_ready(self._sight.pods.get(uid))}
+            going = set(departure.gone)  # one that is not ready may be so before the cluster chooses
             await mark(target, self._sight.live_pods, going, self._let_go)
             self._let_go.update(departure.gone)
             self._left = sum(pod["metadata"]["uid"] not in self._let_go for pod in self._sight.live_pods)

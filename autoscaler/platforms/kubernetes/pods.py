@@ -172,12 +172,6 @@ def is_live(pod: Any) -> bool:
     return "deletionTimestamp" not in pod["metadata"] and pod["status"].get("phase") not in _OVER
 
 
-def is_ready(pod: Any) -> bool:
-    """Whether the cluster takes a pod for ready; None is no pod."""
-    conditions = () if pod is None else pod["status"].get("conditions") or ()
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
-
-
 def _why_not_ready(refused: list[str], waiting: Mapping[str, Any], stuck: Collection[str]) -> str | None:
     """Return what one of those pods says that are not going to get ready by themselves."""
     if refused:
