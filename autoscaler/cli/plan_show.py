@@ -69,7 +69,9 @@ def console() -> Console:
 
 def show_answer(out: Console, answer: Answer) -> None:
     """Print the table, the recommendation, the alternatives, and a conflict if there is one."""
-    out.print(fitting(out, lambda without: table(answer, without), _DISPENSABLE))
+    decides = {None: "mean wait", 0.95: "p95"}.get(answer.question.wait.quantile)
+    dispensable = [heading for heading in _DISPENSABLE if heading != decides]
+    out.print(fitting(out, lambda without: table(answer, without), dispensable))
     out.print()
     _say(out, recommendation(answer), _CHOSEN)
     out.print()

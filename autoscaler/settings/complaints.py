@@ -63,23 +63,29 @@ def _is_told(path: KeyPath, type_: str, document: Document) -> bool:
 def _note_unknown(path: KeyPath, root: type[Section], document: Document) -> None:
     section = section_at(root, path[:-1], document)
     known = list(section.model_fields) if section else []
-    remedy = _move(path, root) or did_you_mean(path[-1], known) or "remove it"
+    remedy = _move(path, root, document) or did_you_mean(path[-1], known) or "remove it"
     document.note(path, "unknown key", ", ".join(known), remedy, document.key_places.get(path))
 
 
-def _move(path: KeyPath, root: type[Section]) -> str:
+def _move(path: KeyPath, root: type[Section], document: Document) -> str:
     """Say where a key belongs that stands in another section; nothing if that is nowhere, or not clear."""
     places = {
         key[: number + 1] for key in all_keys(root) for number, step in enumerate(key) if step == path[-1]
     }
     if len(places) != 1:
         return ""
-    place = places.pop()[:-1]
+    known = places.pop()
+    if known not in all_keys(root) and not isinstance(document.at(path), dict):
+        return ""  # there it is a section, and this is a value
+    place = known[:-1]
     pairs = enumerate(zip(place, path, strict=False))
     shared = next((number for number, (step, given) in pairs if step not in (given, NAME)), len(place))
     steps = (*path[:shared], *place[shared:])  # below the same name, where there is one
     if steps == path[:-1]:
         return ""  # there it stands; it is of another kind
+    there = section_at(root, steps, document)
+    if isinstance(document.at(steps), dict) and (there is None or path[-1] not in there.model_fields):
+        return ""  # that section is of another kind, which does not have it
     whole = ".".join("NAME" if step == NAME else str(step) for step in steps)
     return f"move it to {whole}" if whole else "move it to the top of the file, below no other key"
 

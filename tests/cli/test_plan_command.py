@@ -183,6 +183,13 @@ def test_a_narrow_terminal_shows_fewer_columns_and_those_whole():
     assert marked == [["→", "15", "66.7", "%", "4.6", "s", "yes", "$37.50"]]
 
 
+@pytest.mark.parametrize("wait, column", [("p95<5s", "p95"), ("mean<500ms", "mean wait")])
+def test_a_narrow_terminal_shows_the_wait_that_decides(wait, column):
+    out = Console(width=60, file=StringIO())
+    show_answer(out, answer(question(**TEN_ERLANGS, wait=wait, price="$2.50")))
+    assert column in out.file.getvalue().splitlines()[0]
+
+
 def test_pools_on_a_narrow_terminal_keep_what_they_need_and_cost():
     pools = {"chat": question(**TEN_ERLANGS), "a-pool-with-a-long-name": question(**TEN_ERLANGS)}
     out = Console(width=60, file=StringIO())

@@ -22,7 +22,13 @@
 {{- if not (regexMatch "^[a-z]" (include "autoscaler.fullname" .)) -}}
 {{- fail (printf "the name of everything would be %s, and that of a Service begins with a letter: set fullnameOverride" (include "autoscaler.fullname" .)) -}}
 {{- end -}}
-{{- $taken := eq .Values.topology "standalone" | ternary (dict) (dict "admin" "the chart" "controllers" "the chart") -}}
+{{- $taken := dict -}}
+{{- if ne .Values.topology "standalone" -}}
+{{- $_ := set $taken "controllers" "the chart" -}}
+{{- end -}}
+{{- if eq .Values.topology "sidecar" -}}
+{{- $_ := set $taken "admin" "the chart" -}}
+{{- end -}}
 {{- range $pool, $section := .Values.pools -}}
 {{- $word := include "autoscaler.word" $pool -}}
 {{- if not (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" $word) -}}
