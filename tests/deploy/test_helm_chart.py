@@ -299,7 +299,11 @@ def test_pools_whose_objects_would_have_one_name_are_refused(rendered, topology,
 def test_values_that_are_left_empty_are_those_of_the_chart(rendered):
     pools = {"pools": {"a": STATIC}}
     as_it_comes = rendered(pools)
-    for empty in ({"image": {"tag": None, "digest": None}}, {"nameOverride": None}, {"fullnameOverride": None}):
+    for empty in (
+        {"image": {"tag": None, "digest": None}},
+        {"nameOverride": None},
+        {"fullnameOverride": None},
+    ):
         assert rendered(pools | empty) == as_it_comes
     assert rendered(values_with_pools("proxies", "admin"))
 
