@@ -168,7 +168,7 @@ async def test_a_leader_that_dies_at_the_peak_is_replaced_by_its_lease_and_the_f
     await first.ready()
     asked = len(world.sizes)
     assert await second.end() == 0  # in order: the lease is given up
-    leader, _ = await world.until_led()
+    leader, _ = await world.until_led(within=5.0)
     assert leader is first
     await asyncio.sleep(2.5)
     assert all(size >= 7 for size in world.sizes[asked:])

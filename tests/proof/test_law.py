@@ -24,7 +24,7 @@ from tests.fakes.front import front
 
 SLOTS, SERVICE, UTILIZATION = 4, 0.020, 0.8
 RUN = 3.0  # [s]
-TRIES = 8
+TRIES = 5
 
 
 def test_the_recursion_serves_first_who_came_first_and_uses_every_server():
